@@ -74,7 +74,7 @@ spec::TensorList Tensors() {
   return {{"layers.0.weight", {1, 2}, 0, 2}, {"layers.0.bias", {1}, 2, 1}};
 }
 
-TEST_CASE("metrics as JSON: classes by name, a matrix, and no number that is not finite") {
+TEST_CASE("metrics as JSON have class names, a matrix and finite values") {
   spec::Metrics m = TwoClasses();
   m.loss = kNan;
   const std::string classes[] = {"no", "yes"};
@@ -97,7 +97,7 @@ TEST_CASE("metrics as JSON: classes by name, a matrix, and no number that is not
         R"({"rows":3,"weight":0,"loss":0,"rmse":1.5,"mae":0,"r2":null})");
 }
 
-TEST_CASE("model.json reads back as it was but for output, workers and metrics") {
+TEST_CASE("model.json reads back except output, workers and metrics") {
   const ModelDocument d = Document();
   const std::string text = EncodeModelJson(d);
   const auto back = DecodeModelJson(text);
@@ -120,7 +120,7 @@ TEST_CASE("model.json reads back as it was but for output, workers and metrics")
         std::string::npos);
 }
 
-TEST_CASE("model.json has the job in the words of a job file") {
+TEST_CASE("model.json has the job in the keys of a job file") {
   using Json = nlohmann::json;
   ModelDocument d = Document();
   d.job.train.skip_nonfinite = true;
@@ -157,7 +157,7 @@ TEST_CASE("a model.json of format 1, as 0.1.0 wrote it, is read") {
   CHECK(fingerprint(again) == fingerprint(text));
 }
 
-TEST_CASE("that rows were multiplied sparse is in model.json, and only then") {
+TEST_CASE("model.json records sparse training only") {
   using Json = nlohmann::json;
   ModelDocument d = Document();
   const std::string dense = EncodeModelJson(d);
@@ -175,7 +175,7 @@ TEST_CASE("that rows were multiplied sparse is in model.json, and only then") {
   CHECK(refused.status().message().find("sparse: expected true or false") != std::string::npos);
 }
 
-TEST_CASE("a mode that is not synchronous is in model.json; one without a mode is synchronous") {
+TEST_CASE("model.json records asynchronous training only") {
   using Json = nlohmann::json;
   ModelDocument d = Document();
   const Json sync = Json::parse(EncodeModelJson(d));
@@ -195,7 +195,7 @@ TEST_CASE("a mode that is not synchronous is in model.json; one without a mode i
   CHECK(DecodeModelJson(json.dump()).status().message().find("train.mode") != std::string::npos);
 }
 
-TEST_CASE("what training has chosen is in model.json, and only then") {
+TEST_CASE("model.json records chosen thresholds and intervals only") {
   using Json = nlohmann::json;
   ModelDocument d = Document();
   const Json plain = Json::parse(EncodeModelJson(d));
@@ -223,7 +223,7 @@ TEST_CASE("what training has chosen is in model.json, and only then") {
   for (const char* bad :
        {R"({"level": 0.9, "half_widths": [1]})", R"({"level": 2, "half_widths": [1]})",
         R"({"level": 0.9, "half_widths": []})", R"({"level": 0.9, "half_widths": [-1]})", "{}"}) {
-    Json wrong = json;  // of a classification
+    Json wrong = json;  // document of a classification
     wrong["intervals"] = Json::parse(bad);
     CHECK(DecodeModelJson(wrong.dump()).status().message().find("intervals") != std::string::npos);
   }
@@ -238,7 +238,7 @@ TEST_CASE("model.json does not depend on output and workers") {
   CHECK(text.find("elsewhere") == std::string::npos);
 }
 
-TEST_CASE("model.json that lacks or breaks something is refused by path") {
+TEST_CASE("an incomplete or invalid model.json is refused by path") {
   using Json = nlohmann::json;
   const Json good = Json::parse(EncodeModelJson(Document()));
   const auto error = [&](auto change) {
@@ -313,7 +313,7 @@ TEST_CASE("mutated model.json never crashes the reader") {
   }
 }
 
-TEST_CASE("history.csv has a line an evaluation and empty fields for what is not there") {
+TEST_CASE("history.csv has a line for each evaluation") {
   spec::HistoryRow first{1, 4, 1e-3, TwoClasses(), {}};
   first.train.auc.reset();
   first.train.average_precision.reset();
@@ -329,12 +329,12 @@ TEST_CASE("history.csv has a line an evaluation and empty fields for what is not
       "1.5,6,5e-04,,0.8,,0.8,0.75,0.8,0.775\n";
   spec::HistoryRow rows[] = {first, second};
   CHECK(HistoryCsv(rows, spec::Task::kClassification) == expected);
-  rows[1].validation->classes.clear();  // as training keeps it
+  rows[1].validation->classes.clear();  // as training stores it
   CHECK(HistoryCsv(rows, spec::Task::kClassification) == expected);
   CHECK(HistoryCsv({}, spec::Task::kRegression) == "epoch,step,learning_rate,loss,rmse,mae,r2\n");
 }
 
-TEST_CASE("a bundle is four files, named by the hash of the weights and by nothing of this run") {
+TEST_CASE("a bundle is four files that depend on the weights only") {
   const std::vector<float> flat = {1, 2, 3};
   ModelDocument d = Document();
   d.weights_sha256.clear();
@@ -352,7 +352,7 @@ TEST_CASE("a bundle is four files, named by the hash of the weights and by nothi
   CHECK(MakeBundle(d, Tensors(), flat.data(), ElementType::kFloat32, {}).files == bundle.files);
 }
 
-TEST_CASE("the README of a bundle takes no text for markup") {
+TEST_CASE("a bundle's README escapes all text") {
   const std::string hostile = "<img src=x onerror=alert(1)> [a](javascript:b) `c` {onclick=d} &lt;";
   ModelDocument d = Document();
   d.job.name = hostile;

@@ -33,7 +33,7 @@ CheckpointDemand Demand(const spec::JobSpec& job = Job()) {
   return demand;
 }
 
-// The state of a step: bytes of all kinds.
+// Returns a state with all byte values that depends on the step.
 std::string StateOf(int64_t step) {
   std::string state(1000, '\0');
   for (size_t i = 0; i < state.size(); ++i) state[i] = static_cast<char>(i * 7 + step);
@@ -55,7 +55,7 @@ Result<FoundCheckpoint> Find(const Place& place, const CheckpointDemand& demand 
   return FindCheckpoint(*place.files, place.root + "/m.checkpoints", demand, CheckpointPart::kAll);
 }
 
-TEST_CASE("a checkpoint's bytes give back its header and its state") {
+TEST_CASE("a checkpoint's header and state read back from its bytes") {
   CheckpointHeader header = Header(12);
   header.arithmetic_id = "caf\xe9";
   header.accepted = {"data_fingerprint x until step 3"};
@@ -70,7 +70,7 @@ TEST_CASE("a checkpoint's bytes give back its header and its state") {
   }
 }
 
-TEST_CASE("what does not fit into a header beside the job is left out of it") {
+TEST_CASE("preprocessing too large for the header is left out") {
   CheckpointHeader header = Header(12);
   const auto kept = [&] {
     const auto decoded = DecodeCheckpoint(EncodeCheckpoint(header, StateOf(12)));
@@ -83,7 +83,7 @@ TEST_CASE("what does not fit into a header beside the job is left out of it") {
     header.preprocessing = std::string(size, 'x');
     CHECK(kept() == (size < kCheckpointHeaderBytesMax - 10 ? size : 0));
   }
-  header.preprocessing = std::string(kCheckpointHeaderBytesMax / 2, '"');  // twice as long, escaped
+  header.preprocessing = std::string(kCheckpointHeaderBytesMax / 2, '"');  // escaped, twice as long
   CHECK(kept() == 0);
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("a truncated, extended or flipped checkpoint is refused") {
   }
 }
 
-TEST_CASE("damaged checkpoints are passed over by name, and the one before is used") {
+TEST_CASE("a damaged checkpoint is skipped for the one before") {
   const std::string damage =
       GENERATE(as<std::string>(), "cut", "empty", "flipped state", "flipped header", "other file");
   for (const Place& place : MakePlaces()) {
@@ -136,8 +136,7 @@ TEST_CASE("damaged checkpoints are passed over by name, and the one before is us
   }
 }
 
-TEST_CASE(
-    "a checkpoint of another job, other data or other arithmetic is refused with both values") {
+TEST_CASE("a checkpoint of another job or data is refused") {
   const CheckpointHeader header = Header(9);
   const auto message = [&](const CheckpointDemand& demand) {
     const auto accepted = AcceptedDifferences(header, demand);
@@ -168,7 +167,7 @@ TEST_CASE(
           Contains("--accept-other-data"));
 }
 
-TEST_CASE("what is accepted is told, and stays told for those that go on from there") {
+TEST_CASE("accepted differences are reported, also by later runs") {
   CheckpointDemand demand = Demand(Job(64, "/more/*.csv"));
   demand.data_fingerprint = "data-2";
   demand.arithmetic_id = "arithmetic-2";
@@ -193,7 +192,7 @@ TEST_CASE("what is accepted is told, and stays told for those that go on from th
   CHECK_FALSE(AcceptedDifferences(Header(9), demand).ok());
 }
 
-TEST_CASE("where states differ, one that was never compared is passed over, and can be removed") {
+TEST_CASE("with differing states an uncompared checkpoint is skipped") {
   for (const Place& place : MakePlaces()) {
     CheckpointHeader alone = Header(30);
     alone.compared = false;
@@ -216,14 +215,14 @@ TEST_CASE("where states differ, one that was never compared is passed over, and 
   }
 }
 
-TEST_CASE("data and arithmetic that are not known yet are not compared") {
+TEST_CASE("unknown data and arithmetic are not compared") {
   CheckpointDemand demand = Demand();
   demand.data_fingerprint.clear();
   demand.arithmetic_id.clear();
   CHECK(AcceptedDifferences(Header(9), demand).ok());
 }
 
-TEST_CASE("K checkpoints are kept: the newest of this job, before any of another") {
+TEST_CASE("the newest K checkpoints of this job are kept first") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     const CheckpointHeader other = Header(5000, Job(32));
@@ -235,7 +234,7 @@ TEST_CASE("K checkpoints are kept: the newest of this job, before any of another
     Write(place, 30, 3);  // again
     Write(place, 40, 3);
     CHECK(place.Names("m.checkpoints").front() == "step-000000020.ckpt");
-    Write(place, 15, 1);  // a run that began anew: what was just written stays
+    Write(place, 15, 1);  // a new run: the latest file stays
     CHECK(place.Names("m.checkpoints") == std::vector<std::string>{"step-000000015.ckpt"});
     Write(place, 12'345'678'901, 2);
     CHECK(place.Names("m.checkpoints") ==
@@ -244,7 +243,7 @@ TEST_CASE("K checkpoints are kept: the newest of this job, before any of another
   }
 }
 
-TEST_CASE("leftovers of dead writers are removed, those of a newer generation are not") {
+TEST_CASE("only files of dead or older writers are removed") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     const std::string begin = ".step-000000010.ckpt.tmp-";
@@ -271,7 +270,7 @@ TEST_CASE("leftovers of dead writers are removed, those of a newer generation ar
   }
 }
 
-TEST_CASE("a writer that dies at any moment leaves the older checkpoints or the new one whole") {
+TEST_CASE("a writer that dies leaves old checkpoints or the new one") {
   for (const Place& place : MakePlaces()) {
     int changes = 0;
     for (bool died = true; died; ++changes) {
@@ -298,7 +297,7 @@ TEST_CASE("a writer that dies at any moment leaves the older checkpoints or the 
   }
 }
 
-TEST_CASE("a file system that is away is no reason to go back to an older checkpoint") {
+TEST_CASE("an unreachable file system does not select an older state") {
   for (const Place& place : MakePlaces()) {
     Write(place, 10);
     const MortalFiles dead(*place.files, 0);
@@ -320,7 +319,7 @@ TEST_CASE("a state larger than the job's is not read") {
   }
 }
 
-TEST_CASE("a run is named by its output or by its directory of checkpoints") {
+TEST_CASE("a run is named by its output or checkpoint directory") {
   for (const char* run :
        {"/models/m", "/models/m/", "/models/m.checkpoints", "/models/m.checkpoints//"}) {
     CHECK(CheckpointDirectory(run) == "/models/m.checkpoints");
@@ -328,7 +327,7 @@ TEST_CASE("a run is named by its output or by its directory of checkpoints") {
   CHECK(CheckpointDirectory("hdfs://h/m/") == "hdfs://h/m.checkpoints");
 }
 
-TEST_CASE("a job that begins anew is told of checkpoints, one that resumes of their absence") {
+TEST_CASE("a new job reports old checkpoints, a resumed missing ones") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     spec::JobSpec job = Job();

@@ -19,7 +19,7 @@
 namespace espalier::bundle {
 namespace {
 
-// 2 inputs, 3 hidden units, 1 output.
+// Returns the tensors of 2 inputs, 3 hidden units and 1 output.
 spec::TensorList Network() {
   return {{"layers.0.weight", {3, 2}, 0, 6},
           {"layers.0.bias", {3}, 6, 3},
@@ -62,7 +62,7 @@ struct Model {
   std::string path;
 };
 
-// Each tensor's values in their places among the 13 of the network.
+// Returns the 13 parameters of the network with the given tensors.
 std::vector<double> AllOf(const std::vector<spec::InitialTensor>& tensors) {
   std::vector<double> all(13, std::nan(""));
   for (const spec::InitialTensor& t : tensors)
@@ -70,7 +70,7 @@ std::vector<double> AllOf(const std::vector<spec::InitialTensor>& tensors) {
   return all;
 }
 
-TEST_CASE("weights come from a model's directory or from a file of safetensors, all or some") {
+TEST_CASE("weights come from a model or a file of safetensors") {
   const Model model;
   for (const std::string& from : {model.path, model.Directory(), model.Directory() + "/"}) {
     const auto tensors = model.Read({from, {}});
@@ -85,7 +85,7 @@ TEST_CASE("weights come from a model's directory or from a file of safetensors, 
   CHECK(second->at(1).values == std::vector<double>{static_cast<double>(model.weights[12])});
 }
 
-TEST_CASE("weights of float64 are taken as they are") {
+TEST_CASE("weights of float64 are read exactly") {
   Model model;
   const std::vector<double> doubles(13, 0.1);
   model.path = model.directory.Put(
@@ -93,14 +93,14 @@ TEST_CASE("weights of float64 are taken as they are") {
   CHECK(model.Read({model.path, {}})->at(0).values == std::vector<double>(6, 0.1));
 }
 
-// A checkpoint of the network's weights `first`, `first` + 1, ..
+// Returns a checkpoint with the weights `first`, `first` + 1, ...
 template <typename T>
 std::string CheckpointOf(int64_t step, double first,
                          spec::OptimizerKind kind = spec::OptimizerKind::kAdam,
                          std::vector<int64_t> hidden = {3}, const std::string& preprocessing = "") {
   training::TrainingState<T> state;
   for (int i = 0; i < 13; ++i) state.parameters.push_back(static_cast<T>(first + i));
-  if (kind == spec::OptimizerKind::kLbfgs) {  // which has gone on to try others
+  if (kind == spec::OptimizerKind::kLbfgs) {  // a later line search has other parameters
     state.slots = {state.parameters, {}};
     for (T& p : state.parameters) p = -p;
   }
@@ -112,7 +112,7 @@ std::string CheckpointOf(int64_t step, double first,
       training::EncodeState(state));
 }
 
-TEST_CASE("weights come from a checkpoint, or from the newest whole one of a directory") {
+TEST_CASE("weights come from a checkpoint or a directory's newest one") {
   const Model model;
   std::filesystem::create_directories(model.directory / "m.checkpoints");
   const std::string old =
@@ -138,7 +138,7 @@ TEST_CASE("weights come from a checkpoint, or from the newest whole one of a dir
   CHECK(model.Read({lbfgs, {}})->at(3).values == std::vector<double>{13});
 }
 
-TEST_CASE("a checkpoint that is damaged, of another network or of categories is refused") {
+TEST_CASE("a damaged or unfit checkpoint is refused") {
   Model model;
   std::string bytes = CheckpointOf<float>(5, 50);
   const std::string path = model.directory.Put("c.ckpt", bytes);
@@ -150,14 +150,14 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
       model.Error({path, {}}, wider),
       Says("train.initial: " + path +
            ": found 13 parameters ... layers of [3] ... 17 parameters ... layers of [3]" + hint));
-  // As many numbers, in layers of other widths.
+  // The same number of parameters, in layers of other widths.
   const std::string other =
       model.directory.Put("o.ckpt", CheckpointOf<float>(5, 50, spec::OptimizerKind::kAdam, {2, 1}));
   CHECK_THAT(model.Error({other, {}}),
              Says("train.initial: " + other +
                   ": found 13 parameters ... layers of [2, 1] ... 13 parameters ... layers of [3]" +
                   hint));
-  // As many numbers, of which some are of a norm in the place of inputs: 1 of them, 6 + 4 units.
+  // The same number of parameters. A norm of 6 + 4 values replaces one of the inputs.
   const spec::TensorList normed = {
       {"layers.0.weight", {3, 1}, 0, 3},   {"layers.0.bias", {3}, 3, 3},
       {"layers.0.norm.weight", {1}, 6, 1}, {"layers.0.norm.bias", {1}, 7, 1},
@@ -176,9 +176,9 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
   CHECK(missing.status().code() == StatusCode::kNotFound);
 }
 
-TEST_CASE("a checkpoint that tells its columns and classes is for these, and so are its tables") {
+TEST_CASE("a checkpoint's tables fit only its columns and classes") {
   const Model model;
-  // A number and a category of 2 values.
+  // A number and a category with 2 values.
   const spec::TensorList network = {{"layers.0.weight", {2, 1}, 0, 2},
                                     {"layers.0.bias", {2}, 2, 2},
                                     {"layers.0.one_hot.0.weight", {2, 2}, 4, 4},
@@ -220,7 +220,7 @@ TEST_CASE("a checkpoint that tells its columns and classes is for these, and so 
   CHECK_THAT(read(other).status().message(), Catch::Contains("has other inputs or answers"));
 }
 
-TEST_CASE("weights of another network are refused by the first tensor that does not fit") {
+TEST_CASE("weights of another network are refused by the first misfit") {
   Model model;
   spec::TensorList wider = Network();
   wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
@@ -240,7 +240,7 @@ TEST_CASE("weights of another network are refused by the first tensor that does 
              Says("train.initial: " + model.path + " ... tensor layers.0.bias ... not finite"));
 }
 
-TEST_CASE("tables of categories are taken where all their values are there") {
+TEST_CASE("tables of categories need all their values") {
   const Model model;
   ModelDocument document;
   document.job.data.train = {"t.csv"};
@@ -272,7 +272,7 @@ TEST_CASE("tables of categories are taken where all their values are there") {
              Catch::Contains("Spark's layout has no place"));
 }
 
-TEST_CASE("inputs and answers of a model have the names and the order of this job's") {
+TEST_CASE("a model's inputs and outputs must match names and order") {
   const Model model;
   ModelDocument document;
   document.job.data.train = {"t.csv"};
@@ -323,7 +323,8 @@ TEST_CASE("weights that are not those of model.json are refused") {
   CHECK(model.Read({model.path, {}}, Network(), document.preprocessing).ok());
 }
 
-// A model with a number, a one-hot and an embedded category, a scaling layer and three classes.
+// Returns a model with a number, a one-hot and an embedded category, a scaling layer and three
+// classes.
 ModelDocument Coded() {
   ModelDocument document;
   document.job.data.train = {"t.csv"};
@@ -338,7 +339,7 @@ ModelDocument Coded() {
   document.schema.rules = {
       {}, {spec::FeatureType::kCategorical, 0}, {spec::FeatureType::kCategorical, 1}};
   spec::FittedFeature city{.name = "city"}, shop{.name = "shop"};
-  city.codes = 3;  // with one of other values
+  city.codes = 3;  // and one code for other values
   city.vocabulary = {"Oslo", "Rome"};
   shop.codes = 2;
   shop.embedding = 2;
@@ -366,7 +367,7 @@ spec::TensorList CodedNetwork(int64_t cities, int64_t shops, int64_t classes) {
   return list;
 }
 
-TEST_CASE("new values and classes keep their drawn weights, all others those of the model") {
+TEST_CASE("new values and classes keep drawn weights, others load") {
   const Model model;
   const ModelDocument document = Coded();
   const spec::TensorList before = CodedNetwork(3, 2, 3);
@@ -388,7 +389,7 @@ TEST_CASE("new values and classes keep their drawn weights, all others those of 
       if (now[i].name != name) continue;
       CHECK(read->at(i).offset == now[i].offset);
       std::vector<double> values = read->at(i).values;
-      for (double& value : values) value = std::isnan(value) ? 0 : value;  // drawn
+      for (double& value : values) value = std::isnan(value) ? 0 : value;  // a drawn value
       return values;
     }
     return std::vector<double>();
@@ -400,13 +401,13 @@ TEST_CASE("new values and classes keep their drawn weights, all others those of 
   CHECK(found("layers.0.one_hot.0.weight") == Values{0, 0, 18, 19, 20, 21, 22, 23});
   CHECK(found("layers.0.embeddings.1.weight") == Values{24, 25, 0, 0, 26, 27, 0, 0});
   CHECK(found("layers.0.scale") == Values{28, 29, 30, 0, 31, 32, 33});
-  // A value that is not there any more has nowhere to go.
+  // A value of the model that is now missing has no place.
   fitted.features[1].vocabulary = {"Lima", "Oslo", "Paris"};
   CHECK_THAT(model.Read({model.Directory(), {}}, now, fitted).status().message(),
              Catch::Contains("the column 'city' had other values"));
 }
 
-TEST_CASE("layers behind the inputs are taken whatever the categories are") {
+TEST_CASE("layers after the inputs are read for any categories") {
   const Model model;
   ModelDocument document = Coded();
   document.job.data.features.groups[0].hash = 1'000'000;
@@ -428,7 +429,7 @@ TEST_CASE("layers behind the inputs are taken whatever the categories are") {
   }
 }
 
-TEST_CASE("preprocessing of a checkpoint with impossible codes is refused") {
+TEST_CASE("a checkpoint with impossible preprocessing is refused") {
   spec::Preprocessing preprocessing = Coded().preprocessing;
   CHECK(DecodePreprocessing(EncodePreprocessing(preprocessing)).ok());
   preprocessing.features[1].codes = 7;  // of two values
@@ -441,7 +442,7 @@ TEST_CASE("preprocessing of a checkpoint with impossible codes is refused") {
   CHECK_FALSE(DecodePreprocessing(EncodePreprocessing(preprocessing)).ok());
 }
 
-TEST_CASE("a job keeps the preprocessing of the layers that it takes") {
+TEST_CASE("a job keeps the preprocessing of the layers that it reads") {
   const Model model;
   const ModelDocument document = Coded();
   model.directory.Put("m/model.json", EncodeModelJson(document));
@@ -475,7 +476,7 @@ TEST_CASE("a job keeps the preprocessing of the layers that it takes") {
              Catch::StartsWith("train.initial: "));
 }
 
-TEST_CASE("weights in Spark's layout, from a list or a text, are columns and then the bias") {
+TEST_CASE("weights in Spark's layout are columns and then the bias") {
   const Model model;
   const std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
   const std::string text =
@@ -494,7 +495,7 @@ TEST_CASE("weights in Spark's layout, from a list or a text, are columns and the
   }
 }
 
-TEST_CASE("weights in Spark's layout that do not fit, or are none, are told") {
+TEST_CASE("invalid weights in Spark's layout are refused") {
   const Model model;
   const auto error = [&](const std::string& text) {
     const std::string path = model.directory.Put("w.txt", text);
@@ -515,7 +516,7 @@ TEST_CASE("weights in Spark's layout that do not fit, or are none, are told") {
         StatusCode::kNotFound);
 }
 
-TEST_CASE("a model that is not there, or is none, is told with its path") {
+TEST_CASE("a missing or invalid model is refused with its path") {
   Model model;
   const auto missing = model.Read({model.Directory() + "/no", {}});
   CHECK(missing.status().code() == StatusCode::kNotFound);

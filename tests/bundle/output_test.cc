@@ -14,12 +14,12 @@ Status Check(const std::string& path, bool overwrite) {
   return CheckOutput(*storage::MakeFileSystem(), {path, overwrite});
 }
 
-TEST_CASE("an output that is not there is fine, one that is there needs overwrite") {
+TEST_CASE("a new output is fine, an existing one needs overwrite") {
   const storage::TemporaryDirectory s;
   CHECK(Check(s / "new", false).ok());
   CHECK(Check(s / "new", true).ok());
   CHECK(Check(s.path(), false).code() == StatusCode::kAlreadyExists);
-  CHECK(Check(s.path(), true).ok());  // empty
+  CHECK(Check(s.path(), true).ok());  // an empty directory
 }
 
 TEST_CASE("overwrite replaces a bundle and nothing else") {
@@ -27,7 +27,7 @@ TEST_CASE("overwrite replaces a bundle and nothing else") {
   s.Put("model.json", "{}");
   s.Put("weights.safetensors", "");
   CHECK(Check(s.path(), true).ok());
-  s.Put("model.onnx", "");  // of `espalier export`
+  s.Put("model.onnx", "");  // written by `espalier export`
   CHECK(Check(s.path(), true).ok());
   s.Put(".hidden", "precious");
   const Status refused = Check(s.path(), true);
@@ -37,7 +37,7 @@ TEST_CASE("overwrite replaces a bundle and nothing else") {
       Says("output: " + s.path() + " holds '.hidden' ... not part of a bundle ... another place"));
 }
 
-TEST_CASE("an output is not named like what another job removes") {
+TEST_CASE("an output may not have a name that another job removes") {
   const storage::TemporaryDirectory s;
   for (const char* name : {"m.checkpoints", "m.checkpoints/", "m.writing-g1-m0-t7000-job-7",
                            "m.draft-g1-m4-t7000-job-7", "m.fenced-g1-m5-t7000-job-7"}) {
@@ -77,7 +77,7 @@ OutputWriter WriterOf(uint64_t job, uint64_t generation = 1, int32_t member = 0)
           "submission " + std::to_string(job)};
 }
 
-// What a member does that becomes the root, and then writes its bundle.
+// Reserves the output like a member that becomes the root, and writes the bundle.
 Status Commit(const storage::FileSystem& files, const Bundle& bundle,
               const spec::OutputSpec& output, const OutputWriter& writer) {
   const Status reserved = ReserveOutput(files, output.path, writer.name);
@@ -93,7 +93,7 @@ bool Holds(const Place& place, const Bundle& bundle) {
          place.Get("m/model.json") == bundle.files.at("model.json");
 }
 
-// What lies at "m", if anything, must be this or that bundle, whole.
+// Checks that "m", if it exists, is one of these bundles as a whole.
 void CheckWhole(const Place& place, const Bundle& one, const Bundle& other) {
   if (!place.files->Stat(place.root + "/m").ok()) return;
   CHECK(place.Names("m") == kBundleFiles);
@@ -102,7 +102,7 @@ void CheckWhole(const Place& place, const Bundle& one, const Bundle& other) {
   }
 }
 
-TEST_CASE("a bundle is put in place, and putting it there again is success and changes nothing") {
+TEST_CASE("putting a bundle again succeeds and changes nothing") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     const Bundle bundle = BundleOf(1);
@@ -124,8 +124,7 @@ TEST_CASE("a bundle is put in place, and putting it there again is success and c
   }
 }
 
-TEST_CASE(
-    "a writer that dies at any moment leaves no half bundle, and the next one ends its work") {
+TEST_CASE("a writer that dies leaves no half bundle") {
   const bool overwrite = GENERATE(false, true);
   const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1);
   for (const Place& place : MakePlaces()) {
@@ -151,7 +150,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the old bundle comes back when its writer dies between two renames") {
+TEST_CASE("the old bundle returns if its writer dies between renames") {
   const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1);
   for (const Place& place : MakePlaces()) {
     const spec::OutputSpec output = {place.root + "/m", true};
@@ -197,7 +196,7 @@ TEST_CASE("a writer paused at any step never replaces a newer model") {
   }
 }
 
-TEST_CASE("a job that is cancelled at any moment of its commit writes all of its output or none") {
+TEST_CASE("a job cancelled during its commit writes all or nothing") {
   const bool overwrite = GENERATE(false, true);
   const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1);
   for (const Place& place : MakePlaces()) {
@@ -232,7 +231,7 @@ TEST_CASE("a job that is cancelled at any moment of its commit writes all of its
   }
 }
 
-TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") {
+TEST_CASE("a commit stopped at any step leaves nothing") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     const spec::OutputSpec output = {place.root + "/m", false};
@@ -249,7 +248,7 @@ TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") 
   }
 }
 
-// Refuses all calls once the job is interrupted, as HDFS does for a worker.
+// Refuses all calls after the job is interrupted, as HDFS does for a worker.
 class InterruptedFiles : public PausedFiles {
  public:
   InterruptedFiles(const storage::FileSystem& files, int calls, bool* interrupted)
@@ -284,8 +283,8 @@ TEST_CASE("an interrupted commit cleans up by its other files") {
   }
 }
 
-// Does not swap, and performs `before` just before the output is taken out of its place, `after`
-// just after.
+// Has no exchange unless `swaps` is set. Calls `before` and `after` around the rename that moves
+// the output.
 class WatchedOutput : public storage::PassingFiles {
  public:
   WatchedOutput(const storage::FileSystem& files, std::string output)
@@ -394,7 +393,7 @@ TEST_CASE("a sweep keeps an old bundle that was not replaced") {
   }
 }
 
-TEST_CASE("a generation in preparation does not fence the one that trains") {
+TEST_CASE("a generation that prepares does not fence one that trains") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     const spec::OutputSpec output = {place.root + "/m", false};
@@ -417,7 +416,7 @@ TEST_CASE("a later job restores the old bundle before it trains") {
   }
 }
 
-// Jobs 7 and 8 are of two coordinators, so no coordinator keeps them from one output.
+// Jobs 7 and 8 belong to two coordinators, so no coordinator prevents them from sharing an output.
 TEST_CASE("a fenced job that tries again keeps a later job's model") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
@@ -430,7 +429,7 @@ TEST_CASE("a fenced job that tries again keeps a later job's model") {
     CHECK(again.code() == StatusCode::kFailedPrecondition);
     CHECK_THAT(again.message(),
                Catch::Contains("job-8") && Catch::Contains("submitted 1.0 s after"));
-    // A slot made by a worker that read the output before job 8 wrote it.
+    // A worker created this slot after it read the output, before job 8 wrote it.
     REQUIRE(
         place.files->MakeDirectory(output.path + ".writing-" + WriterOf(7, 2).name.Text()).ok());
     CHECK(PutBundle(*place.files, BundleOf(1), output, WriterOf(7, 2)).code() ==
@@ -455,12 +454,12 @@ TEST_CASE("an output is checked for the model that a root reports") {
     REQUIRE(Commit(*place.files, bundle, {output, false}, WriterOf(7)).ok());
     CHECK(holds(7, bundle.weights_sha256));
     CHECK_FALSE(holds(7, std::string(64, '0')));
-    CHECK(holds(6, std::string(64, '0')));  // job 7 has replaced its model
+    CHECK(holds(6, std::string(64, '0')));  // job 7 has replaced the model of job 6
     CHECK_FALSE(holds(8, bundle.weights_sha256));
   }
 }
 
-// Saves a file in the output while the draft is being written.
+// Saves a file in the output while the draft is written.
 class SavingFiles : public storage::PassingFiles {
  public:
   using storage::PassingFiles::PassingFiles;
@@ -491,7 +490,7 @@ TEST_CASE("a file saved in the output during a draft is kept") {
   }
 }
 
-TEST_CASE("a writer removes what those before it have begun, and nothing else") {
+TEST_CASE("a writer removes only what earlier writers have begun") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     for (const char* begun : {"m.writing-g1-m4-t7000-job-7", "m.draft-g1-m4-t7000-job-7",

@@ -1,5 +1,5 @@
-// Where the tests of outputs and checkpoints run: a local directory, and a WebHDFS in memory that
-// also knows directories; and a file system whose process dies in the midst of what it does.
+// File systems for the tests of outputs and checkpoints: a local directory and a WebHDFS in memory
+// that also has directories. Others simulate a process that pauses or dies during a call.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 
 namespace espalier::bundle {
 
-// A directory is there when a path below it is; its own mark is an entry that ends in "/".
+// A WebHDFS in memory. A directory exists if a path below it does; its mark is an entry that ends
+// in "/".
 class FakeHdfsTree {
  public:
   FakeHdfsTree()
@@ -36,7 +37,7 @@ class FakeHdfsTree {
     const auto it = hdfs.content.lower_bound(path + "/");
     return it != hdfs.content.end() && it->first.starts_with(path + "/");
   }
-  // Of all at or below a path.
+  // Returns all names at or below a path.
   std::vector<std::string> Tree(const std::string& path) const {
     std::vector<std::string> all;
     for (const auto& [name, bytes] : hdfs.content) {
@@ -149,8 +150,7 @@ inline std::vector<Place> MakePlaces() {
   return places;
 }
 
-// Passes all calls on. Before call number `calls` (from 0) its process is paused, and `meanwhile`
-// happens.
+// Passes all calls on. Before call number `calls` (from 0) the process pauses and `meanwhile` runs.
 class PausedFiles : public storage::PassingFiles {
  public:
   PausedFiles(const storage::FileSystem& files, int calls, std::function<void()> meanwhile)
@@ -191,8 +191,8 @@ class PausedFiles : public storage::PassingFiles {
   const std::function<void()> meanwhile_;
 };
 
-// Passes calls on until `changes` of them have changed something; the next one is cut short in the
-// middle, and from then on nothing works: its process is dead.
+// Passes `changes` changing calls on and interrupts the next one. From then on all calls fail, as
+// in a dead process.
 class MortalFiles : public storage::FileSystem {
  public:
   MortalFiles(const storage::FileSystem& files, int changes) : files_(files), left_(changes) {}

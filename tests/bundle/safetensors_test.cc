@@ -9,12 +9,12 @@
 namespace espalier::bundle {
 namespace {
 
-// Two tensors with a gap between them in the flat vector, as padding would leave.
+// Returns two tensors with a gap between them in the flat vector, like padding.
 spec::TensorList SomeTensors() {
   return {{"layers.0.weight", {2, 3}, 0, 6}, {"layers.0.bias", {2}, 8, 2}};
 }
 
-// Length, header padded to 8, then the data.
+// Returns the length, the header padded to a multiple of 8, and the data.
 std::string File(std::string header, const std::string& data) {
   header.resize((header.size() + 7) / 8 * 8, ' ');
   const uint64_t length = header.size();
@@ -22,8 +22,7 @@ std::string File(std::string header, const std::string& data) {
   return out + header + data;
 }
 
-TEST_CASE(
-    "the bytes of a file are fixed: length, sorted header, aligned data in the list's order") {
+TEST_CASE("a file is its length, sorted header and aligned data") {
   const std::vector<float> flat = {1, 2, 3, 4, 5, 6, -1, -1, 7, 8};
   const std::vector<float> packed = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::string expected =
@@ -35,7 +34,7 @@ TEST_CASE(
   CHECK((bytes.size() - 32) % 8 == 0);
 }
 
-TEST_CASE("what was written reads back, in both element types") {
+TEST_CASE("both element types read back as written") {
   const std::vector<double> flat = {1, 2, 3, 4, 5, 6, 0, 0, 7, 1e-300};
   const std::string bytes = EncodeSafetensors(SomeTensors(), flat.data(), ElementType::kFloat64);
   const auto view = DecodeSafetensors(bytes);
@@ -94,7 +93,7 @@ TEST_CASE("a broken file is refused with its reason") {
   }
 }
 
-TEST_CASE("foreign metadata is passed over") {
+TEST_CASE("foreign metadata is skipped") {
   const auto view = DecodeSafetensors(File(
       R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})",
       std::string(4, '\0')));

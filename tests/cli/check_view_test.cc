@@ -32,7 +32,7 @@ CheckReport Report() {
   return r;
 }
 
-TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model and memory") {
+TEST_CASE("check shows sets, columns, label balance, model and memory") {
   const std::string text = CheckText(Report(), false);
   CHECK_THAT(text, Catch::Contains("job 'digits': data and model fit together"));
   CHECK_THAT(
@@ -49,7 +49,7 @@ TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model
   CHECK_THAT(text, Catch::Contains("22-16-2, 402 parameters") && Catch::Contains("as uint8") &&
                        Catch::Contains("reading up to 4.0 KiB a thread"));
   CHECK(CheckJson(Report())["reading_bytes_per_thread"] == 4096);
-  CHECK(text.find("evaluations") == std::string::npos);  // the report has none
+  CHECK(text.find("evaluations") == std::string::npos);  // the report has no evaluations
   CheckReport evaluated = Report();
   evaluated.evaluation_bytes = 8192;
   CHECK_THAT(CheckText(evaluated, false),
@@ -57,7 +57,7 @@ TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model
   CHECK(CheckJson(evaluated)["evaluation_bytes"] == 8192);
 }
 
-TEST_CASE("check shows what lies near each worker of the cluster that was asked") {
+TEST_CASE("check shows the shards near each worker of the cluster") {
   CheckReport r = Report();
   CHECK(CheckJson(r)["workers"].is_null());
   r.workers.emplace();
@@ -75,7 +75,7 @@ TEST_CASE("check shows what lies near each worker of the cluster that was asked"
   CHECK_THAT(CheckText(r, false), Catch::Contains("  near the workers: not known; "));
 }
 
-TEST_CASE("check shows name, type and role of the columns, the first twenty") {
+TEST_CASE("check shows name, type and role of the first twenty columns") {
   CheckReport r = Report();
   for (int i = 0; i < 22; ++i)
     r.schema.list.push_back({"x" + std::to_string(i), "number", "feature"});

@@ -8,7 +8,7 @@ namespace {
 
 using Cores = std::vector<int>;
 
-TEST_CASE("workers that take the whole machine share out its cores") {
+TEST_CASE("workers that use the whole machine share its cores") {
   CHECK(ShareOfCores({0, 1}, 2, 1, 0) == Cores{0});
   CHECK(ShareOfCores({0, 1}, 2, 1, 1) == Cores{1});
   CHECK(ShareOfCores({2, 3, 6, 7, 9}, 2, 2, 0) == Cores{2, 3});
@@ -16,13 +16,13 @@ TEST_CASE("workers that take the whole machine share out its cores") {
   CHECK(ShareOfCores({0, 1, 2}, 1, 3, 0) == Cores{0, 1, 2});
 }
 
-TEST_CASE("workers that leave cores free, or have too few, are not tied to any") {
+TEST_CASE("workers are not tied to cores if some are free or missing") {
   CHECK(ShareOfCores({0, 1, 2, 3}, 2, 1, 0).empty());
   CHECK(ShareOfCores({0, 1}, 3, 1, 2).empty());
   CHECK(ShareOfCores({0}, 1, 2, 0).empty());
 }
 
-TEST_CASE("every core is in one share, and every share has a core for each thread") {
+TEST_CASE("every core is in one share, with a core for each thread") {
   Cores cores;
   for (int c = 0; c < 40; ++c) {
     cores.push_back(3 * c);

@@ -11,7 +11,7 @@
 namespace espalier::cli {
 namespace {
 
-// A stream of one attempt: what it tells, then how it ends. Without an end it lasts until stopped.
+// A stream of one connection: its updates and its end. Without an end it lasts until stopped.
 struct Stream {
   std::vector<spec::JobUpdate> updates;
   std::optional<Status> end;
@@ -75,7 +75,7 @@ TEST_CASE("following ends with the job's final state") {
   CHECK_THAT(o.text, Catch::Contains("epoch 1/20"));
 }
 
-TEST_CASE("a coordinator that comes back is followed on and no evaluation is told twice") {
+TEST_CASE("after a reconnect no evaluation is shown twice") {
   const Outcome o = FollowStreams(
       {{{{TrainingJob(), {EvaluationRow(1, 188)}}}, Unavailable("stream broke")},
        {{{TrainingJob(), {EvaluationRow(1, 188), EvaluationRow(2, 376)}}, {SucceededJob(), {}}},
@@ -85,7 +85,7 @@ TEST_CASE("a coordinator that comes back is followed on and no evaluation is tol
   CHECK_THAT(o.text, Catch::Contains("epoch 2/20"));
 }
 
-TEST_CASE("a new stream may begin with the newest evaluations alone") {
+TEST_CASE("a new stream may start with the newest evaluations only") {
   const Outcome o = FollowStreams(
       {{{{TrainingJob(), {EvaluationRow(1, 188), EvaluationRow(2, 376), EvaluationRow(3, 564)}}},
         Unavailable("stream broke")},
@@ -95,7 +95,7 @@ TEST_CASE("a new stream may begin with the newest evaluations alone") {
   CHECK_THAT(o.text, Catch::Contains("epoch 4/20"));
 }
 
-TEST_CASE("a coordinator that stays away ends the following within the limit") {
+TEST_CASE("an unreachable coordinator ends following within the limit") {
   const Outcome o = FollowStreams({{{{TrainingJob(), {}}}, Unavailable("stream broke")}});
   CHECK(o.end.status.code() == StatusCode::kUnavailable);
   CHECK_THAT(o.end.status.ToString(),
@@ -103,7 +103,7 @@ TEST_CASE("a coordinator that stays away ends the following within the limit") {
   CHECK(o.end.last->state == spec::JobState::kTraining);
 }
 
-TEST_CASE("an end while the coordinator is gone says so, and for how long") {
+TEST_CASE("an end during an outage reports how long it lasted") {
   int ticks = 0;
   const Outcome o = FollowStreams(
       {{{{TrainingJob(), {}}}, Unavailable("stream broke")}},
@@ -112,7 +112,7 @@ TEST_CASE("an end while the coordinator is gone says so, and for how long") {
   CHECK(o.end.away_ms > 0);
 }
 
-TEST_CASE("a coordinator that comes back without the job has lost it") {
+TEST_CASE("a coordinator that restarts without the job has lost it") {
   spec::JobSnapshot another = TrainingJob();
   another.submitted_ms += 5;
   for (const Stream& second : {Stream{{}, NotFound("there is no job-17")},
@@ -124,7 +124,7 @@ TEST_CASE("a coordinator that comes back without the job has lost it") {
   }
 }
 
-TEST_CASE("a job unknown from the first is lost if it was submitted here, else there is none") {
+TEST_CASE("an unknown job is lost only if it was submitted here") {
   const std::deque<Stream> unknown = {{{}, NotFound("there is no job-17")}};
   CHECK(FollowStreams(unknown).end.status.ToString() == NotFound("there is no job-17").ToString());
   const Status lost = FollowStreams(unknown, {}, true).end.status;
@@ -132,14 +132,14 @@ TEST_CASE("a job unknown from the first is lost if it was submitted here, else t
   CHECK_THAT(lost.message(), Says("job-17 was lost ... restarted"));
 }
 
-TEST_CASE("a coordinator that was never reached is not waited for") {
+TEST_CASE("following does not wait for a coordinator never reached") {
   const Outcome o = FollowStreams({});
   CHECK(o.end.status.code() == StatusCode::kUnavailable);
   CHECK_THAT(o.end.status.ToString(), Catch::Contains("connection refused"));
   CHECK_FALSE(o.end.last);
 }
 
-TEST_CASE("a coordinator that is not there yet is tried for as long as was said") {
+TEST_CASE("a coordinator that starts late is tried up to the limit") {
   const auto refused = [] { return Stream{{}, Unavailable("connection refused")}; };
   const Stream good{{{TrainingJob(), {}}, {SucceededJob(), {}}}, Status::Ok()};
   CHECK(FollowStreams({refused(), refused(), good}, {}, false, 60'000).end.status.ok());

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A directory with tables; the working directory for the time of the test.
+// A directory with tables, and the working directory during the test.
 class TableDirectory {
  public:
   TableDirectory() : before_(fs::current_path()), files_(storage::MakeFileSystem({})) {
@@ -27,7 +27,7 @@ class TableDirectory {
     fs::current_path(before_);
     fs::remove_all(path_);
   }
-  // Writes a header and rows, made from the number of each.
+  // Writes a header and rows. `row` makes each row from its number.
   void Write(const std::string& name, const std::string& header,
              const std::function<std::string(int)>& row, int rows = 60) const {
     std::ofstream out(name);
@@ -36,7 +36,7 @@ class TableDirectory {
   }
   Result<TableLook> Look(const std::string& name) const { return LookAtTable(*files_, name); }
 
-  // The job for that label, as `check` and `train` complete it.
+  // Returns the job for that label, completed as by `check` and `train`.
   JobDraft Draft(const std::string& table, const std::string& label) const {
     const auto look = Look(table);
     INFO(look.status().ToString());
@@ -176,7 +176,7 @@ TEST_CASE("a job is named after its table") {
   CHECK(JobNameOf("\xc3\xa4.csv") == "job");
 }
 
-TEST_CASE("a word of a shell is quoted where that is needed") {
+TEST_CASE("a word is quoted for the shell where needed") {
   CHECK(ShellWord("models/a-1.csv") == "models/a-1.csv");
   CHECK(ShellWord("a b") == "'a b'");
   CHECK(ShellWord("it's") == "'it'\\''s'");

@@ -18,7 +18,7 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(20);
 constexpr int kSignals = 5000, kLibraryThreads = 2;
 
-// What Interrupts::Make changes in this process is put back: other tests follow.
+// Restores the signal handling that Interrupts::Make changes, for the tests that follow.
 class SignalsAsBefore {
  public:
   SignalsAsBefore() {
@@ -36,9 +36,9 @@ class SignalsAsBefore {
   std::array<struct sigaction, kTaken.size()> actions_;
 };
 
-// Threads that began before, wait and do not block signals, as a library's. A signal wakes one of
-// them and the thread that watches, and either may be the first to take it. They wait in poll(2),
-// within which the thread sanitizer delivers signals.
+// Threads that wait without blocking signals, like those of a library. A signal may wake one of
+// them or the watching thread first. They wait in poll(2), where the thread sanitizer delivers
+// signals.
 class LibraryThreads {
  public:
   LibraryThreads() {
@@ -61,7 +61,7 @@ class LibraryThreads {
   std::vector<std::thread> threads_;
 };
 
-TEST_CASE("no signal is lost to whichever thread takes it, and the watching ends") {
+TEST_CASE("no signal is lost for any thread, and the watch ends") {
   const SignalsAsBefore before;
   const LibraryThreads library;
   auto interrupts = Interrupts::Make(false);

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A directory with a small table and a job file; the working directory for the time of the test.
+// A directory with a small table and a job file, and the working directory during the test.
 class JobDirectory {
  public:
   JobDirectory() : before_(fs::current_path()) {
@@ -54,7 +54,7 @@ TEST_CASE("a job file is read with absolute paths") {
   CHECK(job->spec.workers.max == 8);
 }
 
-TEST_CASE("the command line's output and workers take the place of the file's") {
+TEST_CASE("output and workers of the command line replace the file's") {
   JobDirectory directory;
   const auto job = LoadJobFile("job.yaml", {.output = "../elsewhere", .workers = 3});
   REQUIRE(job.ok());
@@ -64,7 +64,7 @@ TEST_CASE("the command line's output and workers take the place of the file's") 
   CHECK(job->spec.data.label == std::vector<spec::ColumnRef>{"label"});
 }
 
-TEST_CASE("the run to go on with comes from the command line or the file") {
+TEST_CASE("the run to resume comes from the command line or the file") {
   JobDirectory directory;
   auto job = LoadJobFile("job.yaml", {.resume = "old/run", .accept_data = true});
   INFO(job.status().ToString());
@@ -82,7 +82,7 @@ TEST_CASE("the run to go on with comes from the command line or the file") {
              Says("--accept-other-data ... --resume RUN"));
 }
 
-TEST_CASE("a job starts only if there is something to resume, or nothing that should be") {
+TEST_CASE("a job starts with a checkpoint to resume or without any") {
   JobDirectory directory;
   const auto files = storage::MakeFileSystem();
   spec::JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
@@ -96,7 +96,7 @@ TEST_CASE("a job starts only if there is something to resume, or nothing that sh
   CHECK(bundle::CheckBeginning(*files, spec).code() == StatusCode::kNotFound);
 }
 
-TEST_CASE("a job file that is not there, is a directory or is wrong says which and where") {
+TEST_CASE("a missing or wrong job file is reported with its place") {
   JobDirectory directory;
   CHECK(LoadJobFile("none.yaml", {}).status().code() == StatusCode::kNotFound);
   CHECK(LoadJobFile(".", {}).status().code() == StatusCode::kNotFound);
@@ -106,7 +106,7 @@ TEST_CASE("a job file that is not there, is a directory or is wrong says which a
   CHECK_THAT(status.message(), Catch::Contains("wrong.yaml:2:1") && Catch::Contains("output"));
 }
 
-TEST_CASE("files, header and output are looked at before anything starts") {
+TEST_CASE("files, header and output are checked before the start") {
   JobDirectory directory;
   const JobFile file = LoadJobFile("job.yaml", {}).value();
   spec::JobSpec spec = file.spec;
@@ -134,7 +134,7 @@ TEST_CASE("files, header and output are looked at before anything starts") {
   CHECK_THAT(refused("{train: missing.csv, label: label}"), Catch::Contains("missing.csv"));
 }
 
-TEST_CASE("a coordinator is found by host and port or by a file that holds them") {
+TEST_CASE("a coordinator is found by host:port or by a file with it") {
   JobDirectory directory;
   const auto files = storage::MakeFileSystem();
   const auto FindCoordinator = [&files](const std::string& where) {

@@ -7,7 +7,7 @@
 namespace espalier::cli {
 namespace {
 
-TEST_CASE("a file system that cannot be found from here is a note, and the job goes on without") {
+TEST_CASE("an unknown file system gives a note and no token") {
   storage::StorageOptions storage;
   storage.hadoop_conf_dir = "/none";
   const auto renewer = [] { return Result<std::string>(Unavailable("it is not asked")); };
@@ -19,7 +19,7 @@ TEST_CASE("a file system that cannot be found from here is a note, and the job g
                                  "(HADOOP_CONF_DIR) ... core-site.xml ... hdfs-site.xml"));
 }
 
-TEST_CASE("a job that names local files alone takes no token and no note along") {
+TEST_CASE("a job with only local files takes no token and no note") {
   storage::StorageOptions storage;
   storage.hadoop_conf_dir = "/none";
   const auto job = FetchJobTokens({"/a", "file:///b"}, storage, nullptr);

@@ -1,4 +1,4 @@
-// Jobs as a watcher sees them, for the views' tests.
+// Jobs as a watcher sees them, for the tests of views.
 #pragma once
 
 #include "src/cluster/messages.h"

@@ -14,7 +14,7 @@ std::vector<std::string> Keys(const Json& json) {
   return keys;
 }
 
-TEST_CASE("a job's success is the object that scripts rely on, key for key") {
+TEST_CASE("a successful job has the keys that scripts rely on") {
   spec::JobSnapshot job = SucceededJob();
   job.trained()->skipped_rows = 3;
   const Json json = Json::parse(JsonLine(OutcomeJson(job, 100)));
@@ -42,14 +42,14 @@ TEST_CASE("a job's success is the object that scripts rely on, key for key") {
                                 {"step_ms_p99", 4.5}}));
 }
 
-TEST_CASE("asynchronous training tells how late its gradients came") {
+TEST_CASE("asynchronous training reports how late gradients came") {
   spec::JobSnapshot job = SucceededJob();
   CHECK_FALSE(OutcomeJson(job, 0).contains("async"));
   job.trained()->async = spec::AsyncCounts{5, 2};
   CHECK(OutcomeJson(job, 0)["async"] == Json({{"largest_lag", 5}, {"refused", 2}}));
 }
 
-TEST_CASE("running values have no precision, recall and f1, and none are made up") {
+TEST_CASE("running values have no precision, recall and f1") {
   spec::JobSnapshot job = SucceededJob();
   job.trained()->train.classes.clear();
   const Json train = OutcomeJson(job, 0)["metrics"]["train"];
@@ -58,13 +58,13 @@ TEST_CASE("running values have no precision, recall and f1, and none are made up
   CHECK_FALSE(train.contains("f1"));
 }
 
-TEST_CASE("a set that a job does not have is null") {
+TEST_CASE("a missing set is null") {
   spec::JobSnapshot job = SucceededJob();
   job.trained()->test.reset();
   CHECK(OutcomeJson(job, 0)["metrics"]["test"].is_null());
 }
 
-TEST_CASE("a failure holds code, message and position, null where unknown") {
+TEST_CASE("a failure has code, message and position, null if unknown") {
   spec::JobSnapshot job = TrainingJob();
   job.state = spec::JobState::kFailed;
   job.error = BadInput("expected a number")
@@ -88,14 +88,14 @@ TEST_CASE("a failure holds code, message and position, null where unknown") {
   CHECK(ErrorJson(std::nullopt, Status())["error"]["code"].is_null());
 }
 
-TEST_CASE("a cancelled job says so") {
+TEST_CASE("a cancelled job has the status CANCELLED") {
   spec::JobSnapshot job = TrainingJob();
   job.state = spec::JobState::kCancelled;
   job.error = Cancelled("cancelled by a client");
   CHECK(OutcomeJson(job, 0)["status"] == "CANCELLED");
 }
 
-TEST_CASE("JSON lines tell states, progress at most once a second, and evaluations") {
+TEST_CASE("JSON lines report states, progress and evaluations") {
   spec::JobSnapshot training = TrainingJob();
   training.progress.phase = "evaluating";
   training.progress.phase_share = 0.25;
@@ -122,11 +122,11 @@ TEST_CASE("JSON lines tell states, progress at most once a second, and evaluatio
         std::vector<std::string>{"state", "state", "progress", "evaluation", "progress", "state"});
 }
 
-TEST_CASE("text that is not UTF-8 and numbers that are not finite still make JSON") {
+TEST_CASE("invalid UTF-8 and nonfinite numbers still make JSON") {
   CHECK(Json::parse(JsonLine({{"name", "a\xff"}, {"loss", 0.0 / 0.0}}))["loss"].is_null());
 }
 
-TEST_CASE("jobs and workers are listed whole") {
+TEST_CASE("jobs and workers are listed with all fields") {
   CHECK(JobJson(SucceededJob())["outcome"]["status"] == "SUCCEEDED");
   CHECK(JobJson(QueuedJob())["outcome"].is_null());
   CHECK(JobJson(QueuedJob())["waiting_because"] == "1 of 2 workers have registered");

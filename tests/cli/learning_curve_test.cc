@@ -46,7 +46,7 @@ TEST_CASE("a learning curve in ASCII has axes, marks and a legend") {
         "          1                      3\n");
 }
 
-TEST_CASE("a learning curve has colour and Unicode where asked for") {
+TEST_CASE("a learning curve has color and Unicode if requested") {
   const std::string plain = LearningCurve(Falling(30), {});
   CHECK(std::all_of(plain.begin(), plain.end(), [](char c) { return c == '\n' || c >= ' '; }));
   const std::string unicode = LearningCurve(Falling(30), {.unicode = true});
@@ -80,7 +80,7 @@ TEST_CASE("losses that are not finite leave gaps") {
                        Catch::Contains("  0.5000 |*                      *\n"));
 }
 
-TEST_CASE("a locale names UTF-8 in any spelling") {
+TEST_CASE("UTF-8 is found in a locale in any spelling") {
   CHECK(NamesUtf8("de_DE.UTF-8"));
   CHECK(NamesUtf8("C.utf8"));
   CHECK_FALSE(NamesUtf8("de_DE.ISO-8859-1"));

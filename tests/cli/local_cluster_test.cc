@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A directory of its own, gone at the end.
+// A temporary directory that is removed at the end.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -30,14 +30,14 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// Stand-ins for the daemons: shell scripts that behave as told.
+// Writes a shell script that replaces a daemon.
 void WriteProgram(const TemporaryDirectory& directory, const std::string& name,
                   const std::string& script) {
   std::ofstream(directory.Path("bin/" + name)) << "#!/bin/sh\n" << script << "\n";
   chmod(directory.Path("bin/" + name).c_str(), 0755);
 }
 
-// Arguments of the coordinator: --listen A --ready-fd N --exit-with-parent.
+// The coordinator's arguments are: --listen A --ready-fd N --exit-with-parent.
 constexpr const char* kGoodCoordinator = "echo 127.0.0.1:4242 >&$4; exec sleep 60";
 constexpr const char* kGoodWorker = "echo \"$@\"; pwd; exec sleep 60";
 
@@ -60,7 +60,7 @@ struct Fixture {
 
 bool Never() { return false; }
 
-// What a stand-in wrote to bin/ready: its process id, once it is set up. Empty after 5 s.
+// Returns the process id that a script wrote to bin/ready after its setup; empty after 5 s.
 std::string AwaitReady(const Fixture& fixture) {
   std::string pid;
   for (int i = 0; i < 500 && pid.empty(); ++i) {
@@ -70,7 +70,7 @@ std::string AwaitReady(const Fixture& fixture) {
   return pid;
 }
 
-// The state letter of a process in /proc, or 0.
+// Returns the state letter of a process in /proc, or 0.
 char StateOf(const std::string& pid) {
   std::string line;
   std::getline(std::ifstream("/proc/" + pid + "/stat"), line);
@@ -86,7 +86,7 @@ std::vector<DaemonDeath> AwaitDeath(LocalCluster& cluster) {
   return {};
 }
 
-TEST_CASE("a job has no more workers on one machine than are started by hand") {
+TEST_CASE("the number of workers on one machine is limited") {
   CliOptions options;
   CHECK(*LocalWorkers(options, {.min = 64}) == 64);
   CHECK(*LocalWorkers(options, {.min = 1, .max = 64}) == 64);
@@ -98,7 +98,7 @@ TEST_CASE("a job has no more workers on one machine than are started by hand") {
   CHECK(*LocalWorkers(options, {.min = 65, .max = 70}) == 2);
 }
 
-TEST_CASE("a local cluster starts its daemons, tells the address and leaves nothing behind") {
+TEST_CASE("a local cluster starts its daemons and leaves no files") {
   Fixture fixture;
   LocalCluster cluster(fixture.Options(2));
   const Status status = cluster.Start(Never);
@@ -111,7 +111,7 @@ TEST_CASE("a local cluster starts its daemons, tells the address and leaves noth
   CHECK(fixture.Clean());
 }
 
-TEST_CASE("missing programs are named with the place that was looked at") {
+TEST_CASE("missing programs are named with the expected path") {
   Fixture fixture;
   fs::remove(fixture.directory.Path("bin/espalier-worker"));
   LocalCluster cluster(fixture.Options(1));
@@ -121,7 +121,7 @@ TEST_CASE("missing programs are named with the place that was looked at") {
   CHECK(fixture.Clean());
 }
 
-TEST_CASE("a coordinator that dies at its start is told with the last lines of its log") {
+TEST_CASE("a coordinator that dies at its start is shown with its log") {
   Fixture fixture("echo no port is free >&2; exit 3");
   LocalCluster cluster(fixture.Options(1));
   const Status status = cluster.Start(Never);
@@ -132,7 +132,7 @@ TEST_CASE("a coordinator that dies at its start is told with the last lines of i
   CHECK(fixture.Clean());
 }
 
-TEST_CASE("a worker that dies is told once, by name, and not restarted") {
+TEST_CASE("a dead worker is reported once, by name, and not restarted") {
   Fixture fixture(kGoodCoordinator, "echo out of memory >&2; kill -9 $$");
   LocalCluster cluster(fixture.Options(1));
   REQUIRE(cluster.Start(Never).ok());
@@ -145,7 +145,7 @@ TEST_CASE("a worker that dies is told once, by name, and not restarted") {
   CHECK(cluster.TakeDeaths().empty());
 }
 
-TEST_CASE("an interrupt ends the wait for a coordinator that does not speak") {
+TEST_CASE("an interrupt ends the wait for a silent coordinator") {
   Fixture fixture("exec sleep 60");
   LocalCluster cluster(fixture.Options(1));
   int asked = 0;
@@ -183,12 +183,12 @@ TEST_CASE("a stopped worker is woken to end by itself") {
   const std::string pid = AwaitReady(fixture);
   for (int i = 0; i < 500 && StateOf(pid) != 'T'; ++i) usleep(10'000);
   REQUIRE(StateOf(pid) == 'T');
-  cluster.Stop(600'000);  // far more than it needs, so that nobody is killed
+  cluster.Stop(600'000);  // much more than needed, so that no process is killed
   CHECK(fs::exists(fixture.directory.Path("bin/ended")));
   CHECK(fixture.Clean());
 }
 
-TEST_CASE("a child has a process group of its own and no signal blocked") {
+TEST_CASE("a child has a separate process group and blocks no signal") {
   TemporaryDirectory directory;
   sigset_t set, before;
   sigemptyset(&set);

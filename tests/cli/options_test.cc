@@ -14,7 +14,7 @@ ParsedArguments Parse(const std::vector<std::string>& words, const Environment& 
   return ParseArguments(words, env);
 }
 
-TEST_CASE("train and submit take a run to go on with and what may differ") {
+TEST_CASE("train and submit take a run to resume") {
   for (const char* command : {"train", "submit"}) {
     const auto plain = Parse({command, "job.yaml"});
     REQUIRE(plain.options);
@@ -67,7 +67,7 @@ TEST_CASE("an unknown command names the nearest one") {
         "unknown command 'frobnicate'; `espalier --help` lists the commands");
 }
 
-TEST_CASE("a missing job file, an unknown flag and a surplus word are errors") {
+TEST_CASE("missing job files, unknown flags and extra words are errors") {
   CHECK(Parse({"train"}).error.code() == StatusCode::kInvalidArgument);
   CHECK_THAT(Parse({"train", "a.yaml", "--wrokers", "2"}).error.message(),
              Catch::Contains("--wrokers") && Catch::Contains("espalier train --help"));
@@ -92,7 +92,7 @@ TEST_CASE("check asks a coordinator only when one is named") {
   CHECK(Parse({"workers"}).options->coordinator == kDefaultCoordinator);
 }
 
-TEST_CASE("--timeout is a time, of the commands that speak to a coordinator") {
+TEST_CASE("--timeout is a time, for commands that use a coordinator") {
   CHECK_FALSE(Parse({"list"}).options->timeout_ms);
   for (const char* command : {"list", "workers"}) {
     CHECK(Parse({command, "--timeout", "5min"}).options->timeout_ms == 300'000);
@@ -150,14 +150,14 @@ TEST_CASE("a job is named with or without job- before its number") {
   CHECK(Parse({"cancel", "soon"}).error.code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("the coordinator is the flag's, else the environment's, else this machine's") {
+TEST_CASE("the coordinator is from a flag, the environment or default") {
   CHECK(Parse({"list"}).options->coordinator == "127.0.0.1:7700");
   const Environment env = {.coordinator = "file:/run/coordinator"};
   CHECK(Parse({"list"}, env).options->coordinator == "file:/run/coordinator");
   CHECK(Parse({"list", "--coordinator", "a:1"}, env).options->coordinator == "a:1");
 }
 
-TEST_CASE("certificates and tokens are the flags', else the environment's") {
+TEST_CASE("certificates and tokens are from flags or the environment") {
   Environment env;
   env.tls = {"e/ca", "e/crt", "e/key"};
   env.token = "secret";
@@ -173,10 +173,10 @@ TEST_CASE("certificates and tokens are the flags', else the environment's") {
   CHECK_THAT(Parse({"list", "--tls-certificate", "a"}).error.message(), Catch::Contains("tls.ca"));
   CHECK_FALSE(Parse({"list", "--token", "secret"}).error.ok());
   CHECK(Parse({"train", "job.yaml"}, env).options->tls ==
-        security::TlsFiles{});  // it has its own cluster
+        security::TlsFiles{});  // train starts a separate cluster
 }
 
-TEST_CASE("a cluster on YARN is spoken to with what this machine keeps of it") {
+TEST_CASE("a cluster on YARN is reached with its stored certificates") {
   Environment env;
   env.home = "/home/me";
   env.tls = {"e/ca", "e/crt", "e/key"};
@@ -225,7 +225,7 @@ TEST_CASE("yarn takes a service's name and the sizes of its containers") {
   CHECK_THAT(Parse({"yarn", "--help"}).help, Catch::Contains("espalier yarn scale mnist 8"));
 }
 
-TEST_CASE("certs makes an authority, and certificates of a role, a name and hosts") {
+TEST_CASE("certs creates an authority and certificates of a role") {
   const auto init = Parse({"certs", "init", "--directory", "ca", "--name", "Mine"});
   REQUIRE(init.options);
   CHECK(init.command->name == "certs init");

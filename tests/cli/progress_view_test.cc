@@ -8,14 +8,14 @@
 namespace espalier::cli {
 namespace {
 
-TEST_CASE("the live line shows epoch, bar, step, loss, accuracy, validation, pace and time left") {
+TEST_CASE("the live line shows epoch, bar, step, loss and time left") {
   const std::string line = LiveLine(TrainingJob(), EvaluationRow(1, 188), 38'000, 200);
   CHECK(line ==
         "epoch 2/20  [=>                    ]   7 %  step 300/3,760  loss 0.2101  accuracy 93.80 %"
         "  val 94.20 %  52,345 rows/s  38 s left");
 }
 
-TEST_CASE("the live line never fills a terminal's last column and keeps what matters") {
+TEST_CASE("the live line never fills the last column of a terminal") {
   for (int width = 1; width <= 200; ++width) {
     const std::string line = LiveLine(TrainingJob(), EvaluationRow(1, 188), 38'000, width);
     INFO(width);
@@ -33,7 +33,7 @@ TEST_CASE("the live line never fills a terminal's last column and keeps what mat
   CHECK_THAT(LiveLine(TrainingJob(), {}, 3'723'000, 80), Catch::EndsWith("1:02:03 left"));
 }
 
-TEST_CASE("the live line tells each state and phase") {
+TEST_CASE("the live line shows each state and phase") {
   CHECK(LiveLine(QueuedJob(), {}, {}, 80) == "waiting because: 1 of 2 workers have registered");
   spec::JobSnapshot job = TrainingJob();
   job.state = spec::JobState::kProfiling;
@@ -53,7 +53,7 @@ TEST_CASE("the live line tells each state and phase") {
   CHECK(LiveLine(job, {}, {}, 80) == "writing the bundle");
 }
 
-TEST_CASE("trouble is told when it comes, when it changes and when it is over, each once") {
+TEST_CASE("a token warning is shown once per change and when over") {
   std::string plain, live;
   PlainView lines([&](std::string_view text) { plain += text; });
   LiveView view([&](std::string_view text) { live += text; }, [] { return 80; }, false);
@@ -71,7 +71,7 @@ TEST_CASE("trouble is told when it comes, when it changes and when it is over, e
   }
 }
 
-TEST_CASE("the last epoch is not counted past the end and an unknown end is left out") {
+TEST_CASE("the last epoch is the limit, and an unknown end is omitted") {
   spec::JobSnapshot job = TrainingJob();
   job.progress.epoch = 20;
   job.progress.step = 3760;
@@ -83,7 +83,7 @@ TEST_CASE("the last epoch is not counted past the end and an unknown end is left
              Catch::Contains("epoch 21  ") && Catch::Contains("step 3,760"));
 }
 
-TEST_CASE("a bar is full at one and survives nonsense") {
+TEST_CASE("a bar is full at one and survives invalid shares") {
   CHECK(Bar(0, 12) == "[>         ]");
   CHECK(Bar(0.5, 12) == "[=====>    ]");
   CHECK(Bar(1, 12) == "[==========]");
@@ -92,7 +92,7 @@ TEST_CASE("a bar is full at one and survives nonsense") {
   CHECK(Bar(0.0 / 0.0, 4) == "[> ]");
 }
 
-TEST_CASE("an evaluation's line holds epoch, step, loss, val_loss and val_accuracy") {
+TEST_CASE("an evaluation's line has epoch, step, losses and accuracy") {
   CHECK(
       EvaluationLine(EvaluationRow(1, 188), 20) ==
       "epoch 1/20  step 188  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 %");
@@ -108,7 +108,7 @@ TEST_CASE("an evaluation's line holds epoch, step, loss, val_loss and val_accura
   CHECK(EvaluationLine(row, 0) == "epoch 2.50  step 1,234  loss -  rmse -");
 }
 
-TEST_CASE("an outage is told once in plain lines and counted on the live line") {
+TEST_CASE("an outage is shown once a second, live and in plain lines") {
   std::string plain, live;
   PlainView lines([&](std::string_view text) { plain += text; });
   lines.OnAway(1'000);
@@ -139,7 +139,7 @@ TEST_CASE("the time left follows the pace since the first step seen") {
   CHECK_FALSE(pace.LeftMs(14'000));
 }
 
-TEST_CASE("off a terminal there are plain lines, one a state and one an evaluation") {
+TEST_CASE("without a terminal each state and evaluation is a line") {
   std::string out;
   PlainView view([&out](std::string_view text) { out += text; });
   view.OnUpdate({QueuedJob(), {}}, 0);
@@ -161,7 +161,7 @@ TEST_CASE("off a terminal there are plain lines, one a state and one an evaluati
   CHECK(out.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("what auto found is told once, before all else") {
+TEST_CASE("the inferred features are shown once, before other lines") {
   spec::JobSnapshot job = QueuedJob();
   job.inferred = "categorical: city, \x1b; numeric: 2 others";
   const std::string told = "features: auto: categorical: city, \\x1b; numeric: 2 others\n";
@@ -177,7 +177,7 @@ TEST_CASE("what auto found is told once, before all else") {
   CHECK(live == told);
 }
 
-TEST_CASE("on a terminal one line is drawn again and evaluations stay above it") {
+TEST_CASE("a terminal redraws one line below the evaluations") {
   std::string out;
   const auto take = [&out] { return std::exchange(out, ""); };
   LiveView view([&out](std::string_view text) { out += text; }, [] { return 60; }, false);
@@ -199,7 +199,7 @@ TEST_CASE("on a terminal one line is drawn again and evaluations stay above it")
   CHECK(take().empty());
 }
 
-TEST_CASE("only the bar is coloured, and only when asked for") {
+TEST_CASE("only the bar is colored, and only if requested") {
   std::string out;
   LiveView view([&out](std::string_view text) { out += text; }, [] { return 120; }, true);
   view.OnUpdate({TrainingJob(), {}}, 0);

@@ -10,7 +10,7 @@
 namespace espalier::cli {
 namespace {
 
-TEST_CASE("a classification's result shows accuracy, tables, confusion matrix, time and bundle") {
+TEST_CASE("a classification's result shows metrics, time and bundle") {
   const std::string text = ResultText(SucceededJob(), 250);
   CHECK_THAT(text,
              Catch::Contains("job-17 'digits' succeeded: 20 epochs of 48,000 rows, 3,760 steps"));
@@ -61,7 +61,7 @@ TEST_CASE("tables by class are left out beyond twenty classes") {
   CHECK(text.find("confusion matrix") == std::string::npos);
 }
 
-TEST_CASE("a job without validation and skipped rows are said") {
+TEST_CASE("missing validation and skipped rows are reported") {
   spec::JobSnapshot job = SucceededJob();
   job.trained()->validation.reset();
   job.trained()->test.reset();
@@ -70,8 +70,7 @@ TEST_CASE("a job without validation and skipped rows are said") {
              Catch::Contains("skipped 7 bad rows") && Catch::Contains("set data.validation"));
 }
 
-TEST_CASE(
-    "asynchronous training says that its weights do not come again, and how late gradients were") {
+TEST_CASE("asynchronous training warns about reproducibility and lag") {
   spec::JobSnapshot job = SucceededJob();
   CHECK(ResultText(job, 0).find("asynchronous") == std::string::npos);
   job.trained()->async = spec::AsyncCounts{5, 1200};
@@ -81,7 +80,7 @@ TEST_CASE(
                       "at most 5 steps late, 1,200 came later and were computed again\n"));
 }
 
-TEST_CASE("an error is shown with file, row, column, offset and the text found") {
+TEST_CASE("an error is shown with its full position and the text found") {
   const Status error =
       BadInput("expected a number")
           .At({.file = "/data/a.csv", .row = 12, .column = "age", .offset = 345, .text = "x\ty"})
@@ -143,7 +142,7 @@ TEST_CASE("a status shows why a job waits and how far it is") {
   CHECK_THAT(StatusText(failed, 1'005'000, false), Catch::Contains("error: not a number"));
 }
 
-TEST_CASE("of many evaluations the newest are shown, with where the others are") {
+TEST_CASE("the newest of many evaluations are shown") {
   spec::JobUpdate job{TrainingJob(), {}};
   CHECK(LastEvaluations(job, "all").empty());
   for (int i = 1; i <= 10; ++i) job.history.push_back({.step = i});

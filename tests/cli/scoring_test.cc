@@ -34,7 +34,7 @@ TEST_CASE("predict takes a model, data, an output and what to write") {
   CHECK(parsed.options->threads == 3);
 }
 
-TEST_CASE("evaluate takes a model, data and perhaps a page to write") {
+TEST_CASE("evaluate takes a model, data and optionally a report") {
   const auto parsed = Parse({"evaluate", "m", "t.csv", "--report", "r.html", "--json"});
   REQUIRE(parsed.options);
   CHECK(parsed.command->name == "evaluate");
@@ -43,7 +43,7 @@ TEST_CASE("evaluate takes a model, data and perhaps a page to write") {
   CHECK(!Parse({"evaluate", "m", "t.csv"}).options->scoring.report);
 }
 
-TEST_CASE("what cannot be meant is refused before anything is read") {
+TEST_CASE("invalid scoring options are refused before reading") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> bad = {
       {{"predict", "m", "d"}, "--output"},
       {{"predict", "m"}, "DATA"},
@@ -71,7 +71,7 @@ TEST_CASE("what cannot be meant is refused before anything is read") {
   }
 }
 
-TEST_CASE("a cluster scores when the command line names one, not when the environment does") {
+TEST_CASE("a cluster scores only if the command line names one") {
   Environment env;
   env.coordinator = "elsewhere:7700";
   const auto parse = [&](std::vector<std::string> more) {
@@ -87,7 +87,7 @@ TEST_CASE("a cluster scores when the command line names one, not when the enviro
   CHECK(there.options->detach);
 }
 
-// One that scores half of its input.
+// Returns a job that has scored half of its input.
 spec::JobSnapshot ScoringJob(spec::JobKind kind) {
   spec::JobSnapshot job;
   job.job = {3};
@@ -114,7 +114,7 @@ spec::JobSnapshot ScoredJob(spec::JobKind kind) {
   return job;
 }
 
-TEST_CASE("a job that scores is shown as one") {
+TEST_CASE("a scoring job is shown as one") {
   const spec::JobSnapshot scoring = ScoringJob(spec::JobKind::kPredict);
   CHECK(StateLine(scoring) == "job-3 scoring: 2.0 KiB on 1 worker (a)");
   CHECK(LiveLine(scoring, std::nullopt, std::nullopt, 80).starts_with("scoring"));
@@ -131,7 +131,7 @@ TEST_CASE("a job that scores is shown as one") {
   CHECK(JobJson(scoring)["kind"] == "predict");
 }
 
-TEST_CASE("what came of a job that scored is told as of a local run") {
+TEST_CASE("a scoring job's result is shown like that of a local run") {
   const spec::JobSnapshot predicted = ScoredJob(spec::JobKind::kPredict);
   const std::string text = ResultText(predicted, 0);
   for (const char* words : {"job-3 'may' succeeded", "scored 1,000 rows in 2.0 s", "500 rows/s",
@@ -151,7 +151,7 @@ TEST_CASE("what came of a job that scored is told as of a local run") {
   CHECK(OutcomeJson(evaluated, 0)["report"] == "/out");
 }
 
-TEST_CASE("a prediction is told with its parts and its rejects") {
+TEST_CASE("a prediction is shown with its parts and its rejects") {
   spec::ScoringResult result;
   result.output = "/out";
   result.format = "csv";
@@ -177,7 +177,7 @@ TEST_CASE("a prediction is told with its parts and its rejects") {
   CHECK(json["unseen_values"].empty());
 }
 
-TEST_CASE("unseen values are counted by column, the most first") {
+TEST_CASE("unseen values are counted by column, the largest first") {
   spec::ScoringResult result{.rows = 20, .output = "/out", .parts = 1, .format = "csv"};
   result.unseen = {{"city", 1}, {"job", 12}};
   CHECK(PredictText(result, 1, false).find("\nunseen values: job 12 rows, city 1 row\n") !=

@@ -10,7 +10,7 @@
 namespace espalier::cli {
 namespace {
 
-// Lists what it is told to.
+// Lists the given files.
 class ListedFiles : public storage::PassingFiles {
  public:
   ListedFiles() : ListedFiles(storage::MakeLocalFileSystem()) {}
@@ -37,7 +37,7 @@ spec::JobSpec Job() {
   return job;
 }
 
-TEST_CASE("an input is known by the paths, lengths and times of change of its files") {
+TEST_CASE("an input is known by paths, lengths and times of its files") {
   ListedFiles files;
   const spec::JobSpec job = Job();
   CHECK_FALSE(ListInput(files, job));
@@ -59,14 +59,14 @@ TEST_CASE("an input is known by the paths, lengths and times of change of its fi
   spec::JobSpec tested = job;
   tested.data.test = {"/t/none.csv"};
   files.found["/t/*.csv"] = first;
-  CHECK_FALSE(ListInput(files, tested));  // one of them cannot be listed
+  CHECK_FALSE(ListInput(files, tested));  // one pattern cannot be listed
   CHECK(InputKey(tested) != InputKey(job));
   spec::JobSpec trained = job;
   trained.train.seed = 9;
   CHECK(InputKey(trained) == InputKey(job));
 }
 
-TEST_CASE("listings come back from sweep.json as they were, and what is none is left out") {
+TEST_CASE("listings read back from sweep.json; invalid ones do not") {
   const InputListings listings = {{"k1", {.files = 2, .bytes = 30, .sha256 = "aa"}},
                                   {"k2", {.files = 0, .bytes = 0, .sha256 = "bb"}}};
   Json json = ListingsJson(listings);
@@ -78,7 +78,7 @@ TEST_CASE("listings come back from sweep.json as they were, and what is none is 
   CHECK(ReadListings(Json("text")).empty());
 }
 
-TEST_CASE("a changed table is an error that says what it was and how to go on") {
+TEST_CASE("a changed table is an error with both sizes and the fix") {
   const InputListing before{.files = 1, .bytes = 1000, .sha256 = "a"};
   CHECK(CheckListing("trial-001", before, before).ok());
   InputListing now{.files = 1, .bytes = 1200, .sha256 = "b"};
@@ -91,7 +91,7 @@ TEST_CASE("a changed table is an error that says what it was and how to go on") 
              Catch::Contains("times of change") && Catch::Contains("remove only sweep.json"));
 }
 
-TEST_CASE("runs that split the same rows alike must have read the same; others are not compared") {
+TEST_CASE("runs that split the same rows must have read the same rows") {
   ReadData read;
   spec::JobSpec job = Job();
   CHECK(read.Take("trial-001", job, "f1").ok());
@@ -103,7 +103,7 @@ TEST_CASE("runs that split the same rows alike must have read the same; others a
   CHECK(other.code() == StatusCode::kFailedPrecondition);
   CHECK_THAT(other.message(), Catch::Contains("trial-001 and trial-004 have read different rows") &&
                                   Catch::Contains("remove the bundles of before"));
-  job.train.seed = 9;  // of the draw of validation rows
+  job.train.seed = 9;  // changes the draw of validation rows
   CHECK(read.Take("trial-005", job, "f2").ok());
   job.data.shard_bytes *= 2;
   CHECK(read.Take("trial-006", job, "f3").ok());

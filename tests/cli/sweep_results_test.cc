@@ -9,7 +9,7 @@
 namespace espalier::cli {
 namespace {
 
-// Two trials of two folds.
+// Returns a sweep of two trials with two folds.
 config::Sweep Made(const std::string& metric) {
   config::Sweep sweep;
   sweep.name = "iris";
@@ -36,7 +36,7 @@ std::vector<SweepOutcome> Done(const std::vector<double>& values) {
   return outcomes;
 }
 
-TEST_CASE("the best trial has the best mean over its folds, by the metric's direction") {
+TEST_CASE("the best trial has the best mean metric over its folds") {
   const auto outcomes = Done({0.5, 0.7, 0.1, 0.9});
   const config::Sweep loss = Made("val_loss"), accuracy = Made("val_accuracy");
   const auto results = TrialResults(loss, outcomes);
@@ -56,7 +56,7 @@ TEST_CASE("the best trial has the best mean over its folds, by the metric's dire
   CHECK_THAT(text, Catch::Contains("/out/trial-002/fold-0"));
 }
 
-TEST_CASE("a trial with a failed, missing or unknown run is not the best") {
+TEST_CASE("a trial with a failed or missing run is not the best") {
   const config::Sweep sweep = Made("val_loss");
   auto outcomes = Done({0.5, 0.7, 0.1, 0.2});
   outcomes[3].state = SweepState::kFailed;
@@ -75,7 +75,7 @@ TEST_CASE("a trial with a failed, missing or unknown run is not the best") {
   CHECK(SweepJson(sweep, outcomes, {})["trials"][0]["mean"].is_null());
 }
 
-TEST_CASE("the best trial's job on all rows is known once all runs have ended, and is shown") {
+TEST_CASE("the best trial's job on all rows is known after all runs") {
   config::Sweep sweep = Made("val_loss");
   auto outcomes = Done({0.5, 0.7, 0.1, 0.2});
   CHECK_FALSE(RefitOfBest(sweep, outcomes));
@@ -86,7 +86,7 @@ TEST_CASE("the best trial's job on all rows is known once all runs have ended, a
   }
   outcomes[1] = {};
   CHECK_FALSE(RefitOfBest(sweep, outcomes));
-  outcomes[1].state = SweepState::kFailed;  // it will never be: the others decide
+  outcomes[1].state = SweepState::kFailed;  // never completes, so the others decide
   auto refit = RefitOfBest(sweep, outcomes);
   REQUIRE(refit);
   CHECK(refit->run.trial == 1);
@@ -110,7 +110,7 @@ TEST_CASE("the best trial's job on all rows is known once all runs have ended, a
   CHECK_FALSE(RefitOfBest(sweep, outcomes));
 }
 
-TEST_CASE("sweep takes a file, a cluster or what one of its own needs") {
+TEST_CASE("sweep takes a file and a cluster or its workers") {
   const std::vector<std::string> words = {"sweep", "s.yaml", "--workers", "2", "--json"};
   const auto parsed = ParseArguments(words, {});
   REQUIRE(parsed.options);
@@ -136,7 +136,7 @@ TEST_CASE("a refit lasts for the mean best epoch of the folds") {
   auto outcomes = Done({0.5, 0.7, 0.1, 0.9});
   CHECK_FALSE(RefitOfBest(sweep, outcomes)->epochs);
   outcomes[2].best_epoch = 7;
-  CHECK_FALSE(RefitOfBest(sweep, outcomes)->epochs);  // of one fold only
+  CHECK_FALSE(RefitOfBest(sweep, outcomes)->epochs);  // known for one fold only
   outcomes[3].best_epoch = 12;
   auto refit = RefitOfBest(sweep, outcomes);
   CHECK(refit->epochs == 10);
@@ -147,7 +147,7 @@ TEST_CASE("a refit lasts for the mean best epoch of the folds") {
              Catch::Contains("and on all rows, for the mean best epoch of the folds: 10"));
   outcomes[2].best_epoch = outcomes[3].best_epoch = 0.25;
   CHECK(RefitOfBest(sweep, outcomes)->epochs == 0.25);
-  sweep.refits[1].spec.data.validation.fraction = 0.1;  // it stops early itself
+  sweep.refits[1].spec.data.validation.fraction = 0.1;  // the refit stops early by itself
   CHECK_FALSE(RefitOfBest(sweep, outcomes)->epochs);
 }
 

@@ -5,7 +5,7 @@
 namespace espalier::cli {
 namespace {
 
-TEST_CASE("who stops waiting for a service is told that it goes on and how it ends") {
+TEST_CASE("a stopped wait says how to end the YARN service") {
   for (const Status& error : {Cancelled("interrupted"), DeadlineExceeded("--wait ran out"),
                               PermissionDenied("a wrong certificate")}) {
     CHECK(GoesOnNote(error, "mnist") ==
@@ -14,7 +14,7 @@ TEST_CASE("who stops waiting for a service is told that it goes on and how it en
   CHECK(GoesOnNote(Aborted("YARN ended the service"), "mnist").empty());
 }
 
-TEST_CASE("who waits for a service is told how far YARN is") {
+TEST_CASE("a wait for a service shows YARN's progress") {
   yarn::YarnService service;
   service.state = "ACCEPTED";
   CHECK(YarnProgress(service) == "YARN: ACCEPTED");

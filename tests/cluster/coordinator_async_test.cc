@@ -1,5 +1,5 @@
-// Asynchronous training in CoordinatorCore: one member alone has the newest state, and it may be
-// one that came later than the others.
+// Asynchronous training in CoordinatorCore: one member has the newest state, possibly one that
+// joined later.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -8,7 +8,7 @@
 namespace espalier::cluster::script {
 namespace {
 
-// A job of three, with one worker to spare, that has got to step 90.
+// A job of three workers at step 90, with one spare worker.
 constexpr const char* kTrains = R"(> a attaches
 > b attaches
 > c attaches
@@ -23,7 +23,7 @@ constexpr const char* kTrains = R"(> a attaches
 > a progresses step=90
 > d attaches
 )";
-// A member is lost, the one to spare takes its place, and all begin at a checkpoint.
+// One member is lost and the spare worker replaces it. All start from a checkpoint.
 constexpr const char* kLosesOne = R"(> a breaks
 > pass 6000
 )";
@@ -37,7 +37,7 @@ bool Has(const std::string& played, const std::string& words) {
   return played.find(words) != std::string::npos;
 }
 
-TEST_CASE("who goes back to a checkpoint after the holder's loss tells how far it is from there") {
+TEST_CASE("after the holder's loss the step is that of the checkpoint") {
   CoordinatorPlayer player;
   Replay(kTrains, player);
   CHECK(Has(Replay("> show jobs\n", player), "step 90"));
@@ -47,7 +47,7 @@ TEST_CASE("who goes back to a checkpoint after the holder's loss tells how far i
   CHECK(Has(Replay("> show jobs\n", player), "step 41"));
 }
 
-TEST_CASE("who has got furthest keeps the state, though it came later") {
+TEST_CASE("the furthest member keeps the state, even if it came later") {
   CoordinatorPlayer player;
   Replay(kTrains, player);
   Replay(kLosesOne, player);

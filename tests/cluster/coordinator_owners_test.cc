@@ -1,4 +1,4 @@
-// Owners of jobs over restarts, and the names of their submissions.
+// Owners of jobs across restarts, and the keys of their submissions.
 #include <catch2/catch.hpp>
 
 #include "src/cluster/coordinator_core.h"
@@ -40,7 +40,7 @@ TEST_CASE("equal request ids of different owners have different keys") {
   CHECK(RequestKey(std::string(512, 'n'), std::string(256, 'i')).size() == 64);
 }
 
-TEST_CASE("an operator ends jobs that an old journal has without an owner") {
+TEST_CASE("an operator may end jobs without an owner in an old journal") {
   CoordinatorCore core(Options(2), {JobAccepted{{1}, 1000, Of("", "old")},
                                     JobAccepted{{2}, 1000, Of("anna", "new")}});
   core.Step(Tick{}, 1000);
@@ -51,7 +51,7 @@ TEST_CASE("an operator ends jobs that an old journal has without an owner") {
   const Status denied = Answer(core.Step(CancelJob{{2}, {2}, "why", bob}, 1000));
   CHECK(denied.code() == StatusCode::kPermissionDenied);
   CHECK(denied.message() == "job-2 belongs to 'anna'; ask anna or an admin");
-  // On a plain-text cluster, as it may be now.
+  // A plain-text cluster permits everything.
   CHECK(Answer(core.Step(CancelJob{{3}, {2}, "why", {"", true}}, 1000)).ok());
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("a job that has ended keeps its owner") {
   CHECK_FALSE(core.FindSubmission(RequestKey("bob", "a")));
 }
 
-TEST_CASE("a submission beyond its owner's quota is refused with the numbers") {
+TEST_CASE("a submission beyond its owner's quota is refused") {
   CoordinatorCoreOptions options = Options(1);
   options.owner_waiting_jobs_max = 2;
   options.owner_workers_max = 3;
@@ -89,7 +89,7 @@ TEST_CASE("a submission beyond its owner's quota is refused with the numbers") {
   const Status third = submit(Of("anna", "c"));
   CHECK(third.code() == StatusCode::kResourceExhausted);
   CHECK_THAT(third.message(), Says("'anna' has 2 waiting jobs ... 2 (owner_waiting_jobs_max"));
-  CHECK(submit(Of("anna", "a")).ok());  // the same job again
+  CHECK(submit(Of("anna", "a")).ok());  // the same submission again
   CHECK(submit(Of("bob", "a")).ok());
   for (const char* id : {"1", "2", "3"}) CHECK(submit(Of("", id, 4)).ok());
 }

@@ -66,7 +66,7 @@ bool CoordinatorPlayer::General(const Command& c) {
     Feed(JobCleared{{IdOf(c.Word(1))}});
   } else if (verb == "pass") {
     Pass(std::stoll(c.Word(1)));
-  } else if (verb == "pause") {  // the coordinator itself stands still
+  } else if (verb == "pause") {  // the coordinator process is paused
     now_ms_ += std::stoll(c.Word(1));
     Feed(Tick{});
   } else if (verb == "shutdown") {
@@ -122,7 +122,7 @@ void CoordinatorPlayer::Speak(const Command& c) {
   Stream& stream = Find(c.Word(0));
   SessionId id;
   for (const auto& [session, s] : streams_) id = &s == &stream ? session : id;
-  if (verb == "falls") {  // silent
+  if (verb == "falls") {  // no more heartbeats
     stream.silent = true;
   } else if (verb == "breaks") {
     stream.open = false;
@@ -135,7 +135,7 @@ void CoordinatorPlayer::Speak(const Command& c) {
   }
 }
 
-// The newest worker of that name.
+// Returns the newest worker with that name.
 WorkerId CoordinatorPlayer::Named(const std::string& wanted) const {
   WorkerId found;
   for (const auto& [worker, name] : names_) {
@@ -176,7 +176,7 @@ Requester CoordinatorPlayer::By(const Command& c) {
   return {c.Text("by"), c.Number("admin", 0) != 0};
 }
 
-// Before all other commands.
+// Must come before all other commands.
 void CoordinatorPlayer::Quotas(const Command& c) {
   options_.owner_waiting_jobs_max = c.Number("waiting", 0);
   options_.owner_running_jobs_max = c.Number("running", 0);
@@ -232,7 +232,7 @@ void CoordinatorPlayer::Checked(const Command& c) {
   Feed(checked);
 }
 
-// Time passes in half seconds; who is not silent sends heartbeats.
+// Advances the time in half seconds. Workers that are not silent send heartbeats.
 void CoordinatorPlayer::Pass(int64_t ms) {
   const int64_t until = now_ms_ + ms;
   while (now_ms_ < until) {
@@ -250,8 +250,8 @@ void CoordinatorPlayer::Pass(int64_t ms) {
   }
 }
 
-// The coordinator died; another one begins with its journal, but for the newest entries that were
-// not kept (`lost=N`). What a core remembers must say as much as all entries.
+// Starts another coordinator with the journal, except the newest `lost=N` entries. Checks that the
+// entries of Remember have the same effect as the whole journal.
 void CoordinatorPlayer::Restart(const Command& c) {
   journal_.resize(journal_.size() - static_cast<size_t>(c.Number("lost", 0)));
   for (auto& [id, stream] : streams_) stream.open = false;

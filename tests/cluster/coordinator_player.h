@@ -18,12 +18,12 @@ class CoordinatorPlayer : public Player {
 
  private:
   struct Stream {
-    std::string name;    // for the script
-    std::string worker;  // who speaks on it
+    std::string name;    // name in the script
+    std::string worker;  // worker of the stream
     bool open = true;
     bool silent = false;  // sends no heartbeats
     JobPoint at;
-    int32_t self = 0;  // its place among the members
+    int32_t self = 0;  // index among the members
     std::vector<int32_t> shards;
     int64_t features = 2;
   };
@@ -54,13 +54,13 @@ class CoordinatorPlayer : public Player {
 
   CoordinatorCoreOptions options_;
   std::unique_ptr<CoordinatorCore> core_;
-  std::vector<JournalEntry> journal_;  // all that was to be kept
+  std::vector<JournalEntry> journal_;  // all persisted entries
   int64_t now_ms_ = 1'000'000;
   std::map<SessionId, Stream> streams_;
   std::map<WorkerId, std::string> names_;
-  std::map<JobId, std::vector<int64_t>> evaluated_;  // the steps told of
+  std::map<JobId, std::vector<int64_t>> evaluated_;  // reported steps
   std::vector<std::string> lines_;
-  bool check_later_ = false;  // a command answers the check of the next output
+  bool check_later_ = false;  // the script answers the next check of an output
 };
 
 }  // namespace espalier::cluster::script

@@ -1,4 +1,4 @@
-// CoordinatorPlayer: what workers say to the coordinator.
+// CoordinatorPlayer: messages from workers to the coordinator.
 #include <algorithm>
 #include <sstream>
 
@@ -30,7 +30,7 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
                     {static_cast<uint64_t>(c.Number("generation", stream.at.generation.value))}};
   if (verb == "read") return ProfilingProgress{at.job, at.generation, c.Number("bytes", 0)};
   if (verb == "profiles") return Profile(c, stream, at);
-  if (verb == "is") {  // ready
+  if (verb == "is") {  // "is ready"
     return MemberReady{at.job, at.generation, static_cast<uint64_t>(c.Number("round", 1))};
   }
   if (verb == "misses")
@@ -71,7 +71,7 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
   if (verb == "evaluates") {
     HistoryEntry h{at.job, at.generation, {}};
     h.row.step = c.Number("step", 0);
-    std::vector<int64_t>& steps = evaluated_[at.job];  // the same step is the same row
+    std::vector<int64_t>& steps = evaluated_[at.job];  // a step reported again has the same row
     if (std::find(steps.begin(), steps.end(), h.row.step) == steps.end()) {
       steps.push_back(h.row.step);
     }

@@ -1,4 +1,4 @@
-// CoordinatorPlayer: the words for what the machine did.
+// CoordinatorPlayer: lines for the actions of the core.
 #include <algorithm>
 
 #include "src/base/text.h"

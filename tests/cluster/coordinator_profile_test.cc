@@ -1,4 +1,4 @@
-// What CoordinatorCore holds of shards until they are merged.
+// Memory of CoordinatorCore for shard profiles until they are merged.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int32_t kShards = 6, kFeatures = 16;
 
-// A shard's sample: as many rows as one may have.
+// Returns the sample of a shard with the maximum number of rows.
 spec::RowSample SampleOf(int32_t shard) {
   spec::RowSample sample;
   for (int64_t i = 0; i < spec::SampledRowsMax(kFeatures); ++i) {
@@ -28,7 +28,7 @@ spec::RowSample SampleOf(int32_t shard) {
   return sample;
 }
 
-// A coordinator with one worker, which profiles the shards of job 1.
+// A coordinator with one worker that profiles the shards of job 1.
 class Profiling {
  public:
   explicit Profiling(int64_t profile_bytes_max) : core_(Options(profile_bytes_max)) {
@@ -80,7 +80,7 @@ const spec::ShardProfile& ProfileOf(const ShardResults& results, int32_t shard) 
   return std::get<spec::ShardProfile>(*results[static_cast<size_t>(shard)]);
 }
 
-// What the merge gets of all shards, which come in order or the other way round.
+// Returns the shards that the merge gets after they are reported in order or backwards.
 ShardResults Merged(Profiling* profiling, bool backwards,
                     const std::function<spec::ShardProfile(int32_t shard)>& find) {
   CoordinatorActions actions;
@@ -93,7 +93,7 @@ ShardResults Merged(Profiling* profiling, bool backwards,
   return actions.work[0].shards;
 }
 
-TEST_CASE("samples of shards become that of all, whoever comes first, and are held once") {
+TEST_CASE("samples of shards in any order merge and are held once") {
   std::vector<spec::RowSample> merged;
   for (const bool backwards : {false, true}) {
     Profiling profiling(1'200'000);  // two samples of 0.5 MiB, not six
@@ -118,7 +118,7 @@ TEST_CASE("samples of shards become that of all, whoever comes first, and are he
   }
 }
 
-// 1,000 values that all shards have, and one of its own; of the other column two.
+// Returns 1,000 values common to all shards and one of this shard. The other column has two values.
 spec::ShardProfile Counted(int32_t shard) {
   spec::ShardProfile s = Profiling::Shard(shard);
   s.categories.resize(2);
@@ -128,7 +128,7 @@ spec::ShardProfile Counted(int32_t shard) {
   return s;
 }
 
-TEST_CASE("counts of categories are added up, whoever comes first, and are held once") {
+TEST_CASE("counts of categories in any order add up and are held once") {
   for (const bool backwards : {false, true}) {
     Profiling profiling(250'000);  // 1,000 values take 100 kB: two shards, not six
     const ShardResults shards = Merged(&profiling, backwards, Counted);
@@ -144,7 +144,7 @@ TEST_CASE("counts of categories are added up, whoever comes first, and are held 
   }
 }
 
-TEST_CASE("a shard that is told again, or of other columns, is not added up") {
+TEST_CASE("a repeated shard and one of other columns do not count") {
   Profiling profiling(1 << 20);
   profiling.Tell(Counted(0));
   profiling.Tell(Counted(0));
@@ -159,7 +159,7 @@ TEST_CASE("a shard that is told again, or of other columns, is not added up") {
   CHECK(ProfileOf(shards, 0).categories[1].at("a") == 30);
 }
 
-TEST_CASE("values that are too many for the coordinator are to be hashed") {
+TEST_CASE("too many category values for the coordinator are refused") {
   Profiling profiling(50'000);
   profiling.Tell(Counted(0));
   CHECK_THAT(profiling.error().ToString(), Catch::Contains("profile_bytes_max") &&

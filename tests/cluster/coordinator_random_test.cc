@@ -1,5 +1,4 @@
-// Arbitrary events on a CoordinatorCore, from a seed, with what must always hold checked after
-// each.
+// Feeds a CoordinatorCore with random events from a seed and checks its invariants after each one.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -27,7 +26,7 @@ class Chaos {
 
   void Run(int events) {
     for (int i = 0; i < events; ++i) OneEvent();
-    // All fall silent: whatever ran must end.
+    // All workers fall silent, so whatever runs must end.
     for (int i = 0; i < 100; ++i) {
       now_ms_ += 500;
       Feed(Tick{});
@@ -116,7 +115,7 @@ class Chaos {
 
   std::string AnyOwner() { return std::vector<std::string>{"", "anna", "bob"}[Draw(3)]; }
 
-  // Only the owner and admins end a job that has an owner.
+  // Cancels or withdraws a job. Only its owner and admins may end a job that has an owner.
   void CancelOne() {
     const Requester by{AnyOwner(), Draw(4) == 0};
     const std::string id = "request " + std::to_string(Draw(500));
@@ -177,14 +176,14 @@ class Chaos {
                            : std::make_shared<const spec::TableProfile>()});
   }
 
-  // Of the storage, perhaps twice.
+  // Answers a check of the output, perhaps twice.
   void Answer() {
     if (checks_.empty()) return;
     const JobId job = checks_[Draw(checks_.size())];
     Feed(OutputChecked{job, Draw(4) == 0 ? Result<bool>(Unavailable("away")) : Draw(4) != 0});
   }
 
-  // Mostly what a worker in its place would say, sometimes anything.
+  // Sends mostly what a worker in that place would send, sometimes anything.
   void Sensible() {
     const SessionId session = AnySession();
     const auto it = orders_.find(session);
@@ -282,23 +281,24 @@ class Chaos {
     last_worker_ = e.worker;
   }
   void Persisted(const JobAccepted& e) {
-    CHECK(e.job.value > accepted_);  // numbers that workers name are left out
+    CHECK(e.job.value > accepted_);  // skips numbers that workers have named
     accepted_ = e.job.value;
     owners_[e.job] = e.submission.owner;
   }
   void Persisted(const GenerationStarted& e) {
     CHECK(e.job.value <= accepted_);
     auto& generation = started_[e.job];
-    // First come, first served. Quotas let jobs of other owners pass.
+    // Jobs start in order of submission. Quotas let jobs of other owners pass.
     for (auto it = started_.rbegin(); generation == 0 && it->first != e.job; ++it) {
       CHECK((quotas_ && owners_[it->first] != owners_[e.job]));
     }
-    // A number is used once; the generation that profiled is told again with its leaves.
+    // A number is used once, except that the profiling generation is persisted again with its
+    // leaves.
     CHECK((e.generation.value > generation ||
            (e.generation.value == generation && !e.leaves.empty())));
     generation = e.generation.value;
     CHECK(!ended_.contains(e.job));
-    CHECK((!e.members.empty() || e.leaves.empty()));  // without members: it had to yield
+    CHECK((!e.members.empty() || e.leaves.empty()));  // without members: the job was preempted
   }
   void Persisted(const ProfileRecorded& e) {
     CHECK(!ended_.contains(e.job));
@@ -327,14 +327,14 @@ class Chaos {
   }
   void Persisted(const JobForgotten& e) { CHECK(ended_.contains(e.job)); }
 
-  // What is said about a job was persisted before.
+  // Checks that messages about a job follow its persisted entries.
   void Sent(const SendToWorker& send) {
     CHECK(!closed_.contains(send.session));
     if (const auto* m = std::get_if<StartProfiling>(&send.message)) {
       CHECK(started_.contains(m->job));
       CHECK(!ended_.contains(m->job));
       const auto it = orders_.find(send.session);
-      CHECK((it == orders_.end() || it->second.job == m->job));  // one job a worker
+      CHECK((it == orders_.end() || it->second.job == m->job));  // one job for each worker
       orders_[send.session] = *m;
     }
     if (const auto* m = std::get_if<StartTraining>(&send.message)) {
@@ -343,8 +343,8 @@ class Chaos {
     }
     if (const auto* m = std::get_if<Release>(&send.message)) {
       const auto it = orders_.find(send.session);
-      if (it == orders_.end() || it->second.job != m->job) return;  // a stranger's claim
-      orders_.erase(it);  // ended, or given up to an older job
+      if (it == orders_.end() || it->second.job != m->job) return;  // another worker's claim
+      orders_.erase(it);  // ended, or preempted by an older job
     }
   }
 
@@ -353,7 +353,7 @@ class Chaos {
     std::map<std::string, int64_t> waiting, begun, used;
     std::set<JobId> running;
     for (const spec::JobSnapshot& s : core_.Jobs()) {
-      // One that yielded to an older job waits again, whatever the limit: it was accepted.
+      // A preempted job waits again beyond the limit, because it was accepted.
       queued += s.state == spec::JobState::kQueued && s.generation.value == 0;
       final_count += spec::IsFinal(s.state);
       CHECK(s.owner == owners_[s.job]);
@@ -369,7 +369,7 @@ class Chaos {
       CHECK(core_.History(s.job, 0).size() <= 5);
     }
     CHECK(queued <= kQueuedMax);
-    CHECK(final_count <= 2 * kKeptMax);  // those that are to be cleared away are counted apart
+    CHECK(final_count <= 2 * kKeptMax);  // jobs to be cleared count separately
     const auto workers = core_.Workers();
     CHECK(static_cast<int64_t>(workers.size()) <= kWorkersMax);
     std::set<JobId> worked;

@@ -1,4 +1,4 @@
-// How many places workers of one certificate may take.
+// Number of places for workers of one certificate.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -29,7 +29,7 @@ TEST_CASE("one certificate cannot take all worker places") {
   const CoordinatorActions third = Attach(core, 3, "node-1:3");
   REQUIRE(third.close.size() == 1);
   CHECK(third.close[0].why.code() == StatusCode::kResourceExhausted);
-  CHECK(third.send.empty());  // no Refused, which would be final
+  CHECK(third.send.empty());  // Refused would be final
   CHECK(Attach(core, 4, "node-11").close.empty());
   core.Step(SessionClosed{{1}, Status::Ok()}, 1000);
   CHECK(Attach(core, 5, "node-1").close.empty());
@@ -42,7 +42,7 @@ TEST_CASE("a coordinator with an arithmetic takes no other worker") {
   CoordinatorCore core(options);
   const CoordinatorActions first = Attach(core, 1, "b", "b");
   REQUIRE(first.close.size() == 1);
-  CHECK(first.close[0].why.code() == StatusCode::kUnavailable);  // it tries again
+  CHECK(first.close[0].why.code() == StatusCode::kUnavailable);  // the worker tries again
   CHECK(first.close[0].why.message().starts_with(
       "the worker's arithmetic is 'b', expected 'a' (arithmetic of the coordinator)"));
   CHECK(first.send.empty());

@@ -1,4 +1,4 @@
-// Limits on the sizes of the model and of the shard list at submission.
+// Limits of the model's size and of the shard list at submission.
 #include <catch2/catch.hpp>
 
 #include "src/cluster/coordinator_core.h"
@@ -37,7 +37,7 @@ TEST_CASE("a model too large for every worker is refused") {
   CoordinatorCoreOptions options;
   options.incarnation = {1};
   CoordinatorCore core(options);
-  CHECK(Submitted(core, "a", int64_t{1} << 40).ok());  // larger workers may come
+  CHECK(Submitted(core, "a", int64_t{1} << 40).ok());  // a larger worker may attach
   Attach(core, 1, 1 << 20);
   Attach(core, 2, 1 << 22);
   const Status refused = Submitted(core, "b", (1 << 22) + 1);
@@ -51,11 +51,11 @@ TEST_CASE("plans of unfinished jobs are bounded in bytes") {
   options.incarnation = {1};
   options.plans_bytes_max = 100'000;
   CoordinatorCore core(options);
-  CHECK(Submitted(core, "alone", 0, 10'000).ok());  // more than the limit, but there is no other
+  CHECK(Submitted(core, "alone", 0, 10'000).ok());  // above the limit, but the only job
   const Status refused = Submitted(core, "more", 0);
   CHECK(refused.code() == StatusCode::kResourceExhausted);
   CHECK_THAT(refused.message(), Catch::Contains("data.shard_bytes"));
-  CHECK(Submitted(core, "alone", 0, 10'000).ok());  // the same job once more
+  CHECK(Submitted(core, "alone", 0, 10'000).ok());  // the same job again
 
   const CoordinatorActions cancelled = core.Step(CancelJob{{2}, {1}, "why"}, 1000);
   REQUIRE(cancelled.reply.size() == 1);

@@ -1,5 +1,5 @@
-// What CoordinatorCore tells of its jobs when a clock is behind the one of an earlier life (set
-// back, or that of another host), and of large results.
+// Snapshots of jobs after a clock went backwards (set back, or on another host), and of large
+// results.
 #include <catch2/catch.hpp>
 
 #include "src/cluster/coordinator_core.h"
@@ -7,7 +7,7 @@
 namespace espalier::cluster {
 namespace {
 
-TEST_CASE("a job of a life whose clock was ahead has no spans below 0, in no journal either") {
+TEST_CASE("spans are never below 0 after a clock was ahead") {
   constexpr int64_t kNow = 1'000'000, kAhead = kNow + 7'200'000;
   CoordinatorCoreOptions options;
   options.incarnation = {1};
@@ -43,7 +43,7 @@ TEST_CASE("a job of a life whose clock was ahead has no spans below 0, in no jou
   check(ended->snapshot);
 }
 
-TEST_CASE("lists have no confusion matrices, and of all jobs only so many bytes are kept") {
+TEST_CASE("lists omit confusion matrices, whose bytes are bounded") {
   constexpr int kClasses = 10, kBytes = kClasses * kClasses * 8;
   std::vector<JournalEntry> past;
   for (uint64_t id = 1; id <= 4; ++id) {

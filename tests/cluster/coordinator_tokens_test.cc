@@ -1,5 +1,5 @@
-// Delegation tokens of jobs in CoordinatorCore: kept in time, journalled before members hear of
-// them, never shown, worthless in the end.
+// Delegation tokens of jobs in CoordinatorCore: renewed in time, persisted before they are sent,
+// never shown, and cancelled at the end.
 #include <catch2/catch.hpp>
 
 #include "src/cluster/coordinator_core.h"
@@ -36,7 +36,7 @@ class TokensOfAJob {
     for (const LogLine& line : actions.log) log_ += line.text + "\n";
     return actions;
   }
-  // Time passes in ticks; all the work that is asked for in it.
+  // Passes time in ticks and returns the requested work.
   std::vector<TokenWork> Pass(int64_t ms) {
     std::vector<TokenWork> work;
     for (int64_t end = now_ms_ + ms; now_ms_ < end;) {
@@ -87,7 +87,7 @@ TEST_CASE("members get the job's tokens with their first order") {
   CHECK(orders[0].tokens == spec::StorageTokens{{kFiles, "first"}});
 }
 
-TEST_CASE("tokens of a job that left something are kept until that is cleared away") {
+TEST_CASE("tokens of a job are kept until its output is cleared") {
   TokensOfAJob t;
   t.Submit(spec::JobKind::kPredict);
   t.Pass(250);
@@ -95,7 +95,7 @@ TEST_CASE("tokens of a job that left something are kept until that is cleared aw
   REQUIRE(ended.clear.size() == 1);
   CHECK(ended.clear[0].tokens == spec::StorageTokens{{kFiles, "first"}});
   CHECK(ended.tokens.empty());
-  // Renewed meanwhile: it is still needed. Another one is not.
+  // The first token was renewed meanwhile and is still needed. The second one is not.
   CHECK(t.Kept("first", 90'000).tokens.empty());
   const auto unused = t.Kept("second", 90'000).tokens;
   REQUIRE(unused.size() == 1);
@@ -120,13 +120,13 @@ TEST_CASE("tokens of a job that left something are kept until that is cleared aw
   }
 }
 
-TEST_CASE("a job that is to be cleared away is not forgotten for others that have ended") {
+TEST_CASE("a job to be cleared is not forgotten for other ended jobs") {
   CoordinatorCoreOptions options = TokensOfAJob::Options();
   options.jobs_kept_max = 1;
   TokensOfAJob t(options);
   t.Submit(spec::JobKind::kPredict);
   REQUIRE(t.Feed(CancelJob{{2}, {1}}).clear.size() == 1);
-  for (uint64_t job = 2; job <= 4; ++job) {  // these never begin
+  for (uint64_t job = 2; job <= 4; ++job) {  // these jobs never start
     t.Submit(spec::JobKind::kTrain, {}, 2);
     t.Feed(CancelJob{{2}, {job}});
     CHECK(t.core_.Job({1}).has_value());
@@ -139,7 +139,7 @@ TEST_CASE("a job that is to be cleared away is not forgotten for others that hav
   CHECK_FALSE(t.core_.Job({1}).has_value());
 }
 
-TEST_CASE("what was cleared away stays so over restarts, also of a job without tokens") {
+TEST_CASE("a cleared job stays cleared across restarts") {
   TokensOfAJob t;
   t.Submit(spec::JobKind::kPredict, {});
   REQUIRE(t.Feed(CancelJob{{2}, {1}}).clear.size() == 1);
@@ -151,24 +151,24 @@ TEST_CASE("what was cleared away stays so over restarts, also of a job without t
   t.Feed(JobCleared{{1}});
   CHECK(clears(t.journal_) == 0);
   CHECK(clears(t.core_.Remember()) == 0);
-  // What the next one remembers is all that the one after it knows.
+  // The entries of Remember are all that a later coordinator gets.
   CHECK(clears(CoordinatorCore(TokensOfAJob::Options(), t.journal_).Remember()) == 0);
 }
 
-TEST_CASE("a token is worked on at once, then when two thirds of its time have gone") {
+TEST_CASE("a token is renewed at once and after two thirds of its time") {
   TokensOfAJob t;
   t.Submit();
   auto work = t.Pass(250);
   REQUIRE(work.size() == 1);
   CHECK(work[0].token == spec::StorageToken{kFiles, "first"});
   CHECK_FALSE(work[0].cancel);
-  CHECK(t.Pass(60'000).empty());  // one at a time
+  CHECK(t.Pass(60'000).empty());  // one request at a time
   t.Kept("first", 90'000);
   CHECK(t.Pass(59'750).empty());
   CHECK(t.Pass(500).size() == 1);
 }
 
-TEST_CASE("a token that was replaced is journalled, then told, and outlives a restart") {
+TEST_CASE("a replaced token is persisted, then sent, after restarts too") {
   TokensOfAJob t;
   t.Submit();
   t.Pass(250);
@@ -189,7 +189,7 @@ TEST_CASE("a token that was replaced is journalled, then told, and outlives a re
   }
 }
 
-TEST_CASE("a member whose token is refused gets the newest one, and another is asked for soon") {
+TEST_CASE("a member with a refused token gets the newest one") {
   TokensOfAJob t;
   t.Submit();
   t.Pass(250);
@@ -202,7 +202,7 @@ TEST_CASE("a member whose token is refused gets the newest one, and another is a
   CHECK(Sent<NewTokens>(t.Feed(WorkerMessage{kSession, TokenRefused{{1}, "hdfs://x"}})).empty());
 }
 
-TEST_CASE("failures are tried again before the end, and told once each") {
+TEST_CASE("failed renewals are repeated in time and reported once") {
   TokensOfAJob t;
   t.Submit();
   t.Pass(250);
@@ -226,7 +226,7 @@ TEST_CASE("failures are tried again before the end, and told once each") {
   CHECK(t.core_.Job({1})->trouble.empty());
 }
 
-TEST_CASE("when a job ends that never began its tokens are cancelled, also one that comes late") {
+TEST_CASE("a waiting job that ends has its tokens cancelled") {
   TokensOfAJob t;
   t.Submit(spec::JobKind::kTrain, {{kFiles, "first"}}, 2);
   t.Pass(250);

@@ -8,7 +8,7 @@
 namespace espalier::cluster {
 namespace {
 
-TEST_CASE("every shard has one reader, in contiguous runs, for any shards and members") {
+TEST_CASE("every shard has one reader, in contiguous runs") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::vector<spec::Shard> shards;
     const uint64_t count = Mix64(seed) % 40;
@@ -31,21 +31,21 @@ TEST_CASE("readers get about the same number of bytes") {
   CHECK(AssignShards(empty, 2) == std::vector<std::vector<int32_t>>{{0, 1}, {2, 3}});
 }
 
-TEST_CASE("what lies on a worker's host is found by its name and its address") {
+TEST_CASE("shards on a worker's host are found by name and address") {
   using Names = std::vector<std::string>;
   CHECK(spec::HostNames("node1.example:77", "10.0.0.1:7701") ==
         Names{"node1.example", "node1", "10.0.0.1"});
   CHECK(spec::HostNames("a", "b.c:1") == Names{"a", "a", "b.c", "b"});
   spec::InputPlan input;
   input.shards = {{0, 0, 60}, {0, 60, 100}, {1, 0, 7}};
-  CHECK(spec::HeldBy(input, {"a"}) == spec::HeldShards{});  // nothing is known
+  CHECK(spec::HeldBy(input, {"a"}) == spec::HeldShards{});  // no locations known
   input.hosts = {{"a", "b"}, {"b"}, {}};
   CHECK(spec::HeldBy(input, {"a"}) == spec::HeldShards{1, 60});
   CHECK(spec::HeldBy(input, {"x", "b", "a"}) == spec::HeldShards{2, 100});
   CHECK(spec::HeldBy(input, {"c"}) == spec::HeldShards{});
 }
 
-TEST_CASE("what a shard cannot hold is refused with words") {
+TEST_CASE("impossible profiles of shards are refused") {
   spec::InputPlan input;
   input.schema.features = {0};
   input.schema.label = {1};
@@ -71,7 +71,7 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   CHECK_FALSE(check([](spec::ShardProfile& s) { s.features[0].count = 4; }).ok());
   CHECK_FALSE(check([](spec::ShardProfile& s) { s.features[0].m2 = -1; }).ok());
   CHECK_FALSE(check([](spec::ShardProfile& s) { s.features[0].min = 3; }).ok());
-  // Of values beyond 1e154, say, the moments overflow: no fault of the worker.
+  // Values beyond about 1e154 overflow the moments. That is not the worker's fault.
   CHECK(check([](spec::ShardProfile& s) {
           s.features[0].mean = std::numeric_limits<double>::infinity();
           s.features[0].m2 = -std::numeric_limits<double>::infinity();
@@ -97,7 +97,7 @@ TEST_CASE("what a shard cannot hold is refused with words") {
         "it profiled shard 2, which it was not given");
 }
 
-TEST_CASE("a shard's profile takes memory by its columns, labels and bad rows") {
+TEST_CASE("a shard's profile takes memory by columns and bad rows") {
   spec::ShardProfile s;
   const int64_t empty = MemoryBytes(s);
   s.features.resize(1000);
@@ -109,7 +109,7 @@ TEST_CASE("a shard's profile takes memory by its columns, labels and bad rows") 
   CHECK(MemoryBytes(s) > empty + columns + 500 + 700);
 }
 
-TEST_CASE("a score is that of its kind of job, and can be true") {
+TEST_CASE("a score must fit its kind of job and be plausible") {
   const spec::InputPlan input;
   const auto check = [&](spec::JobKind kind, auto change) {
     spec::ShardScore s{.rows = 3, .rejected = 1, .first_rejects = {BadInput("x")}};
@@ -147,7 +147,7 @@ TEST_CASE("a score is that of its kind of job, and can be true") {
     CHECK_FALSE(
         check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals[1] = wrong; }).ok());
   }
-  // Of a model that answers with no finite number: no fault of the worker.
+  // A model may give predictions that are not finite. That is not the worker's fault.
   CHECK(
       check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals.push_back(nan); }).ok());
   CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals[1] = 1e308; }).ok());
@@ -167,7 +167,7 @@ TEST_CASE("a sample without values is refused") {
             .ToString() == "profile of shard 0 <- its sample has 2 rows with 0 values");
 }
 
-TEST_CASE("evidence fits the plan and itself") {
+TEST_CASE("evidence must be consistent and match the plan") {
   spec::InputPlan input;
   input.schema.names = {"a", "y"};
   input.schema.features = {0};
@@ -182,7 +182,7 @@ TEST_CASE("evidence fits the plan and itself") {
   };
   CHECK_THAT(check(), Catch::Contains("is not provisional"));
   input.provisional = true;
-  CHECK(check() == "OK");  // without statistics: it could not be read
+  CHECK(check() == "OK");  // unreadable, therefore without statistics
   s.evidence[0].truths = 2;
   CHECK_THAT(check(), Catch::Contains("its evidence is out of range"));
   s.evidence[0].truths = 0;
@@ -192,7 +192,7 @@ TEST_CASE("evidence fits the plan and itself") {
   CHECK_THAT(check(), Catch::Contains("its evidence is out of range"));
 }
 
-TEST_CASE("statistics that will not fit are refused with the setting that mends it") {
+TEST_CASE("statistics that do not fit are refused with the fix") {
   spec::InputPlan input;
   input.shards.resize(1000);
   input.schema.features.resize(999);
@@ -204,16 +204,16 @@ TEST_CASE("statistics that will not fit are refused with the setting that mends 
                                      "... 45.8 MiB ... profile_bytes_max ... larger shards"));
 }
 
-TEST_CASE("a run of shards goes to the worker whose disks hold most of it") {
+TEST_CASE("a run of shards goes to the worker that holds most of it") {
   using Names = std::vector<std::vector<std::string>>;
   spec::InputPlan input;
   for (int i = 0; i < 6; ++i) input.shards.push_back({0, 100 * i, 100 * i + 100});
   const std::vector<std::vector<int32_t>> runs = {{0, 1}, {2, 3}, {4, 5}};
   const Names workers = {{"a", "10.0.0.1"}, {"b", "10.0.0.2"}, {"c", "10.0.0.3"}};
-  CHECK(PlaceRuns(input, runs, workers) == std::vector<size_t>{0, 1, 2});  // nothing is known
+  CHECK(PlaceRuns(input, runs, workers) == std::vector<size_t>{0, 1, 2});  // no locations known
   input.hosts = {{"c", "a"}, {"c"}, {"10.0.0.1"}, {"x"}, {"y"}, {}};
   CHECK(PlaceRuns(input, runs, workers) == std::vector<size_t>{2, 0, 1});
-  input.hosts = {{"b"}, {"b"}, {"b"}, {"b"}, {"b"}, {"b"}};  // one host has it all
+  input.hosts = {{"b"}, {"b"}, {"b"}, {"b"}, {"b"}, {"b"}};  // one host holds all shards
   CHECK(PlaceRuns(input, runs, workers) == std::vector<size_t>{1, 0, 2});
   CHECK(PlaceRuns(input, {{}, {0}}, {{"a"}, {"b"}}) == std::vector<size_t>{0, 1});
 }

@@ -1,6 +1,5 @@
-// Plays tests/scenarios/*.txt and compares. With ESPALIER_WRITE_SCENARIOS=DIR in the environment,
-// what the machines do now is written there, to be reviewed and put in the place of the old
-// scripts.
+// Plays tests/scenarios/*.txt and compares the results. With ESPALIER_WRITE_SCENARIOS=DIR in the
+// environment, writes the current results to DIR. Review them before they replace the old scripts.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>

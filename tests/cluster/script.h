@@ -1,11 +1,12 @@
-// The little language of tests/scenarios: a script is commands, each followed by what the machine
-// did in answer, one line an action.
+// The language of tests/scenarios. A script consists of commands, each followed by the actions of
+// the core, one per line.
 //
-//   # a comment, kept as it is
+//   # a comment, which is kept
 //   > a attaches threads=2
 //   a <- Welcome worker-1
 //
-// A command is `>` and words; `key=value` words are its options; a value may be in double quotes.
+// A command is `>` and words. `key=value` words are its options, and a value may be in double
+// quotes.
 #pragma once
 
 #include <map>
@@ -25,14 +26,14 @@ struct Command {
 
 Command Parse(const std::string& line);
 
-// A machine that plays commands: returns the lines of what it did.
+// A core that plays commands and returns the lines of its actions.
 class Player {
  public:
   virtual ~Player() = default;
   virtual std::vector<std::string> Play(const Command& command) = 0;
 };
 
-// The script with what `player` does now in the place of what was expected.
+// Returns the script with the current actions of `player` instead of the expected ones.
 std::string Replay(const std::string& script, Player& player);
 
 }  // namespace espalier::cluster::script

@@ -10,13 +10,13 @@
 namespace espalier::cluster {
 namespace {
 
-// Numbers whose sum depends on the order of additions.
+// Returns numbers whose sum depends on the order of additions.
 std::vector<double> TotalsOf(int32_t shard) {
   const double x = UnitDouble(Mix64(static_cast<uint64_t>(shard) + 1));
   return {1, std::ldexp(x, shard % 60), x / 3};
 }
 
-// The sum of [begin, end), by halves as the summation tree has them.
+// Returns the sum of [begin, end), split like the summation tree.
 std::vector<double> SumOf(int32_t begin, int32_t end) {
   if (end - begin == 1) return TotalsOf(begin);
   int32_t half = 1;
@@ -27,7 +27,7 @@ std::vector<double> SumOf(int32_t begin, int32_t end) {
   return sum;
 }
 
-TEST_CASE("totals add up to the same bits in whatever order shards come") {
+TEST_CASE("totals add up to the same bits for any order of shards") {
   for (int32_t shards = 1; shards <= 70; ++shards) {
     const std::vector<double> sum = SumOf(0, shards);
     CHECK(sum[0] == shards);
@@ -45,7 +45,7 @@ TEST_CASE("totals add up to the same bits in whatever order shards come") {
   CHECK(ShardTotals(0).Take().empty());
 }
 
-TEST_CASE("of runs that workers have, a few nodes are held and not every shard") {
+TEST_CASE("for runs of workers only a few nodes are held") {
   constexpr int32_t kShards = 1000, kWorkers = 10, kRun = kShards / kWorkers;
   ShardTotals totals(kShards);
   int64_t most = 0;
@@ -57,7 +57,7 @@ TEST_CASE("of runs that workers have, a few nodes are held and not every shard")
     }
   }
   constexpr int64_t kEach = 3 * sizeof(double);
-  CHECK(most <= kWorkers * 9 * kEach);  // of 1000
+  CHECK(most <= kWorkers * 9 * kEach);  // instead of 1000
   CHECK(totals.bytes() == kEach);
   CHECK(totals.width() == 3);
   CHECK(totals.Take() == SumOf(0, kShards));

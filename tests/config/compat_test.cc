@@ -1,4 +1,4 @@
-// The section `compat` of a job's YAML: what it becomes, and what it refuses.
+// The section `compat` of a job's YAML: the job that it gives, and its errors.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -11,7 +11,7 @@ namespace {
 const std::string kSpark =
     "data: {train: t.txt, format: libsvm}\noutput: m\ncompat: {spark-mlp: {layers: [4, 5, 4, 3]";
 
-TEST_CASE("spark-mlp is the job that says the same in Espalier's words") {
+TEST_CASE("spark-mlp equals the same job in Espalier's keys") {
   const spec::JobSpec job = Parsed(kSpark +
                                    ", maxIter: 50, tol: 1e-4, blockSize: 32, seed: 7, thresholds: "
                                    "[0.2, 0.5, 0]}}");
@@ -29,7 +29,7 @@ TEST_CASE("spark-mlp is the job that says the same in Espalier's words") {
   CHECK_FALSE(spec::EpochLimit(job.train));
 }
 
-TEST_CASE("spark-mlp has Spark's defaults, and its other solver is gd without a decay") {
+TEST_CASE("spark-mlp has Spark's defaults, and gd as its other solver") {
   const spec::JobSpec job = Parsed(kSpark + "}}");
   CHECK(job.train.optimizer.max_iterations == 100);
   CHECK(job.train.optimizer.tolerance == 1e-6);
@@ -45,7 +45,7 @@ TEST_CASE("spark-mlp has Spark's defaults, and its other solver is gd without a 
   CHECK(Parsed(kSpark + ", solver: gd, tol: 0}}").train.optimizer.step_tolerance == 0);
 }
 
-TEST_CASE("spark-mlp leaves to data and train what it does not say") {
+TEST_CASE("spark-mlp keeps keys of data and train that it does not set") {
   const spec::JobSpec job = Parsed(
       "data: {train: t.csv, label: y, features: {columns: [a, b]}}\noutput: m\n"
       "compat: {spark-mlp: {layers: [2, 3]}}\n"
@@ -73,7 +73,7 @@ TEST_CASE("spark-mlp takes its first weights from a list or a file") {
             .train.initial->values.size() == 4);
 }
 
-TEST_CASE("what is wrong in spark-mlp is one message with its place") {
+TEST_CASE("an error in spark-mlp is one message with its place") {
   const std::string at = "job.yaml:3:", path = "compat.spark-mlp.";
   const std::pair<std::string, std::string> rows[] = {
       {", maxIter: 0}}", at + "53: " + path + "maxIter: found '0' ... 1 to 1000000000"},
@@ -106,7 +106,7 @@ TEST_CASE("what is wrong in spark-mlp is one message with its place") {
 
 const std::string kTorch = kHead + "model: {hidden: [8]}\ncompat: {sparktorch: {";
 
-TEST_CASE("sparktorch's iterations are steps of miniBatch rows of each partition") {
+TEST_CASE("sparktorch's iterations are steps of miniBatch rows") {
   const spec::JobSpec job = Parsed(kTorch +
                                    "iters: 500, miniBatch: 64, partitions: 4, validationPct: 0.2, "
                                    "earlyStopPatience: 20, verbose: 1, mode: synchronous}}\n"
@@ -121,11 +121,11 @@ TEST_CASE("sparktorch's iterations are steps of miniBatch rows of each partition
   CHECK(job.model.hidden == std::vector<int64_t>{8});
   CHECK(Parsed(kTorch + "iters: 5, miniBatch: 64, partitions: 4, partitionShuffles: 3}}")
             .train.steps == 15);
-  // Where the bits are the same, who computes may be said apart.
+  // The number of workers may differ, because the bits are the same.
   CHECK(Parsed(kTorch + "miniBatch: 64, partitions: 4}}\nworkers: {max: 2}").workers.max == 2);
 }
 
-TEST_CASE("sparktorch without miniBatch updates once from all rows in each iteration") {
+TEST_CASE("sparktorch without miniBatch updates from all rows") {
   const spec::JobSpec job = Parsed(kTorch + "iters: 25, earlyStopPatience: -1}}");
   CHECK(job.train.epochs == 25.0);
   CHECK_FALSE(job.train.steps);
@@ -134,7 +134,7 @@ TEST_CASE("sparktorch without miniBatch updates once from all rows in each itera
   CHECK_FALSE(job.train.early_stopping);
 }
 
-TEST_CASE("sparktorch's patience is for the loss of the rows trained on, where no others are") {
+TEST_CASE("sparktorch's patience is for validation or training loss") {
   const spec::JobSpec job = Parsed(kTorch + "iters: 25, earlyStopPatience: 3}}");
   CHECK(job.train.early_stopping->metric == "loss");
   CHECK(job.train.early_stopping->patience == 3);
@@ -143,7 +143,7 @@ TEST_CASE("sparktorch's patience is for the loss of the rows trained on, where n
       "val_loss");
 }
 
-TEST_CASE("sparktorch's hogwild is asynchronous: each partition makes all iterations") {
+TEST_CASE("sparktorch's hogwild is asynchronous with all iterations") {
   const spec::JobSpec job =
       Parsed(kTorch + "iters: 50, miniBatch: 64, partitions: 4, mode: hogwild}}");
   CHECK(job.train.mode == spec::TrainMode::kAsync);
@@ -153,7 +153,7 @@ TEST_CASE("sparktorch's hogwild is asynchronous: each partition makes all iterat
   CHECK(job.train.accumulate_steps == 1);
 }
 
-TEST_CASE("what sparktorch cannot be is told in words") {
+TEST_CASE("unsupported sparktorch options are refused") {
   CHECK_THAT(Error(kTorch + "mode: hogwild}}"),
              Says("job.yaml:4:29: compat.sparktorch.mode: found hogwild without miniBatch ... "
                   "divided by partitions"));

@@ -19,7 +19,7 @@ std::string WorkerError(const std::string& text) {
   return ParseOptions<WorkerOptions>(text, "w.yaml").status().message();
 }
 
-TEST_CASE("an empty file of options is all defaults") {
+TEST_CASE("an empty file of options gives the defaults") {
   CHECK(*ParseOptions<CoordinatorOptions>("", "c.yaml") == CoordinatorOptions{});
   CHECK(*ParseOptions<WorkerOptions>(" \n", "w.yaml") == WorkerOptions{});
   CHECK(*ParseOptions<WorkerOptions>("# nothing but words\n", "w.yaml") == WorkerOptions{});
@@ -56,7 +56,7 @@ TEST_CASE("options are read with their units") {
   CHECK(w->spill_bytes_max == 1000);
 }
 
-TEST_CASE("wrong options name line, column, what was found and how to mend it") {
+TEST_CASE("wrong options name line, column, value and fix") {
   CHECK_THAT(CoordinatorError("listn: x\n"),
              Says("c.yaml:1:1: unknown key 'listn'; did you mean 'listen'?"));
   CHECK_THAT(CoordinatorError("listen: 7700\n"),
@@ -101,7 +101,7 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
   }
 }
 
-TEST_CASE("the sections of security are read, and what does not fit together is refused") {
+TEST_CASE("security sections are read and must be consistent") {
   const auto c = ParseOptions<CoordinatorOptions>(
       "listen: 0.0.0.0:7700\n"
       "tls: {ca: ca.crt, certificate: tls.crt, key: tls.key}\n"
@@ -179,7 +179,7 @@ TEST_CASE("a listener beyond loopback needs the word insecure") {
   }
 }
 
-TEST_CASE("a Unix socket has a path that the kernel takes, and no certificates") {
+TEST_CASE("a Unix socket needs a short path and no certificates") {
   CHECK(CheckListen("unix:/a.socket", false, false).ok());
   CHECK_THAT(CheckListen("unix:/a.socket", true, false).message(),
              Catch::Contains("'unix:/a.socket' with certificates"));
@@ -202,7 +202,7 @@ TEST_CASE("addresses read back as written") {
   }
 }
 
-TEST_CASE("flags take the amounts that files take") {
+TEST_CASE("flags take the same amounts as files") {
   DaemonFlags flags;
   flags.values = {{"spill_bytes_max", "20KiB"}, {"peer_timeout_ms", "5 min"},
                   {"leave_timeout_ms", "250"},  {"threads", "3"},
@@ -277,7 +277,7 @@ TEST_CASE("keys are read under their old names, with a note") {
       Says("w.yaml:1:1: found spool_bytes_max and spill_bytes_max, which are one option; keep "
            "spill_bytes_max"));
   CHECK(WorkerError("spool_bytes_max: 5 apples\n").starts_with("w.yaml:1:18: spill_bytes_max: "));
-  // Another daemon's option is unknown, whatever its name.
+  // An option of another daemon is unknown under any name.
   CHECK(WorkerError("survey_bytes_max: 1MiB\n").starts_with("w.yaml:1:1: unknown key"));
 }
 
@@ -306,7 +306,7 @@ TEST_CASE("amounts carry their units") {
   }
 }
 
-TEST_CASE("what others are told to dial is not every address of this machine") {
+TEST_CASE("an advertised address is not a wildcard") {
   CHECK(AdvertisedAddress("", "0.0.0.0:41", "node-1") == "node-1:41");
   CHECK(AdvertisedAddress("", "[::]:41", "node-1") == "node-1:41");
   CHECK(AdvertisedAddress("", "0.0.0.0:41", "") == "0.0.0.0:41");

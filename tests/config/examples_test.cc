@@ -1,4 +1,4 @@
-// Each file in config/ loads, and says what it claims to say.
+// Loads the main files in config/ and checks their settings.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -37,7 +37,7 @@ TEST_CASE("config/mnist.yaml is the shipped example") {
   CHECK(job.data.features.scale == spec::Scale{spec::ScaleKind::kDivide, 255});
 }
 
-TEST_CASE("the examples of small tables are two classes, a regression, ten classes and a sweep") {
+TEST_CASE("the examples of small tables load with their settings") {
   const spec::JobSpec cancer = Job("breast_cancer.yaml");
   CHECK(cancer.model.loss == spec::Loss::kBinaryCrossEntropy);
   CHECK(cancer.train.early_stopping);
@@ -53,7 +53,7 @@ TEST_CASE("the examples of small tables are two classes, a regression, ten class
   CHECK(sweep->output == "/here/build/iris/sweep");
 }
 
-TEST_CASE("config/reference.yaml recommends what works") {
+TEST_CASE("config/reference.yaml recommends valid settings") {
   const std::string reference = Text("reference.yaml");
   const auto data = [&](const std::string& lines) {
     const auto job = ParseJob("data: {train: t, label: 0" + lines + "}\noutput: o\n", "job.yaml");

@@ -1,4 +1,4 @@
-// A job as text: bounds against hostile input, normalisation, and mutated examples.
+// A job as text: bounds against hostile input, normalization, and mutated examples.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -29,14 +29,14 @@ TEST_CASE("text size, depth and number of values are bounded") {
   CHECK(Error(many + "]").find("more than 65536 values") != std::string::npos);
 }
 
-TEST_CASE("a tab that indents is told as what it is") {
+TEST_CASE("a tab in an indent is reported as a tab") {
   const std::string tab = ": found a tab ... spaces";
   CHECK_THAT(Error("data:\n\ttrain: a.csv\n\tlabel: y\n"), Says("job.yaml:2:1" + tab));
   CHECK_THAT(Error("data:\n  train: a.csv\n  \tlabel: y\n"), Says("job.yaml:3:3" + tab));
   CHECK(Error("name: a\tb: c\n").find("tab") == std::string::npos);
 }
 
-TEST_CASE("relative local paths become absolute and nothing else changes") {
+TEST_CASE("only relative local paths become absolute") {
   const std::string text = R"(
 name: "a: \"quoted\" name with # and 'both'"
 data:
@@ -76,7 +76,7 @@ resume: {from: old/run}
   CHECK_FALSE(MakePathsAbsolute("a: [", "/d").ok());
 }
 
-// Returns the job that the YAML of `job` gives.
+// Returns the job that is read from the YAML of `job`.
 spec::JobSpec WrittenAndRead(const spec::JobSpec& job) { return Parsed(EmitYaml(JobToYaml(job))); }
 
 TEST_CASE("a job written as YAML reads back equal") {
@@ -144,7 +144,7 @@ TEST_CASE("a job written as YAML reads back equal") {
   }
 }
 
-TEST_CASE("a list of no null_values is written, and reads back") {
+TEST_CASE("an empty list of null_values is written and reads back") {
   spec::JobSpec job = Parsed("{data: {train: a.csv, label: y, null_values: []}, output: m}");
   REQUIRE(job.data.null_values.has_value());
   CHECK((WrittenAndRead(job) == job));
@@ -152,7 +152,7 @@ TEST_CASE("a list of no null_values is written, and reads back") {
   CHECK((WrittenAndRead(job) == job));
 }
 
-TEST_CASE("a job of Spark's words is written in ours") {
+TEST_CASE("a job with Spark's keys is written in Espalier's") {
   const spec::JobSpec job = Parsed(R"(
 data: {train: t.libsvm}
 output: m

@@ -24,7 +24,7 @@ TEST_CASE("different spellings of an output are one place") {
   CHECK(output("out/") == "out");
 }
 
-TEST_CASE("what YAML leaves out is what the structs say") {
+TEST_CASE("missing YAML keys have the defaults of the structs") {
   spec::JobSpec expected;
   expected.data.train = {"t.csv"};
   expected.data.label = {std::string("y")};
@@ -147,7 +147,7 @@ output: {path: out, overwrite: true}
   CHECK(job == e);
 }
 
-TEST_CASE("optimizer, schedule, scale, nulls, shuffle and loss are a word or a one-key map") {
+TEST_CASE("a choice is a word or a map with one key") {
   const auto train = [](const std::string& text) { return Parsed(kHead + text).train; };
   CHECK(train("train: {optimizer: adamw}").optimizer.kind == spec::OptimizerKind::kAdamW);
   CHECK(train("train: {optimizer: adamw}").optimizer.learning_rate == 1e-3);
@@ -183,7 +183,7 @@ TEST_CASE("optimizer, schedule, scale, nulls, shuffle and loss are a word or a o
   CHECK(data("shard_bytes: 4096").shard_bytes == 4096);
 }
 
-TEST_CASE("a plain integer is a position, a quoted one a name, two dots a range") {
+TEST_CASE("an integer is a position, a quoted one a name, .. a range") {
   const auto label = [](const std::string& text) {
     return Parsed("output: m\ndata: {train: t, label: " + text + "}").data.label.at(0);
   };
@@ -196,7 +196,7 @@ TEST_CASE("a plain integer is a position, a quoted one a name, two dots a range"
   CHECK(std::get<spec::ColumnRange>(columns.columns[0]) == spec::ColumnRange{1, 784});
 }
 
-TEST_CASE("a wrong job is one message with line, column, what was found and how to mend it") {
+TEST_CASE("a wrong job is one message with its place and fix") {
   struct Row {
     std::string text;
     std::string message;
@@ -277,7 +277,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "swebhdfs://HOST:PORT/PATH"},
       {"output: m\ndata: {train: t, label: 0, bad_rows: {policy: skip}}\n",
        "job.yaml:2:38: data.bad_rows.limit: found nothing, expected `limit: N` ... `policy: skip`"},
-      // Bounds and what fields ask of each other, with the place of the value.
+      // Bounds, and requirements between fields, with the place of the value.
       {kHead + "train:\n  batch: 0\n",
        "job.yaml:4:10: train.batch: found '0' ... `auto` ... above 0"},
       {kHead + "model: {hidden: [4, 0]}\n",
@@ -290,7 +290,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {kHead + "train: {early_stopping: {patience: 3}}\n",
        "job.yaml:3:9: train.early_stopping: found no validation rows ... `validation: {fraction: "
        "0.2}`"},
-      // Text that is not for us.
+      // Text that is not a supported YAML document.
       {"", "job.yaml: data.train: found nothing ... `train: PATTERN`"},
       {"- a\n", "job.yaml:1:1: found no keys ... `key: value`"},
       {"name: a\nnotes: caf\xe9\n", "job.yaml:2:11: found the byte \\xe9 ... UTF-8"},
@@ -302,7 +302,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
   for (const Row& row : rows) CHECK_THAT(Error(row.text), Says(row.message));
 }
 
-TEST_CASE("a scalar in place of a map is refused with the keys of the map") {
+TEST_CASE("a scalar instead of a map is refused with the map's keys") {
   const std::string error = Error(kHead + "train: 5\n");
   CHECK_THAT(error, Catch::StartsWith("job.yaml:3:8: train: found '5', expected a map"));
   for (const char* key : {" mode,", " calibrate,", " threshold,", " on_nonfinite,"}) {
@@ -310,7 +310,7 @@ TEST_CASE("a scalar in place of a map is refused with the keys of the map") {
   }
 }
 
-TEST_CASE("paths may lie on HDFS; a scheme that is not known is told with those that are") {
+TEST_CASE("paths may be on HDFS; an unknown scheme lists the known") {
   const auto job = ParseJob(
       "data: {train: [hdfs://n/x/*.csv, 'hdfs:///y', webhdfs://h:9870/z], label: 0}\n"
       "output: hdfs://n/model\n",
@@ -329,7 +329,7 @@ std::string WithTrain(const std::string& train) {
   return "data: {train: a.csv, label: 0}\noutput: m\ntrain: {" + train + "}\n";
 }
 
-TEST_CASE("checkpoints are every ten minutes unless the job says otherwise") {
+TEST_CASE("checkpoints are every ten minutes by default") {
   const auto checkpoint = [](const std::string& text) {
     const auto job = ParseJob(WithTrain(text), "job.yaml");
     INFO(job.status().ToString());
@@ -357,7 +357,7 @@ TEST_CASE("checkpoints are every ten minutes unless the job says otherwise") {
           "job.yaml:3:21: train.checkpoint: found 'true' ... `none` ... {every: 10 min, keep: 3}"));
 }
 
-TEST_CASE("a job is gone on with from a path, or from a path with what is accepted") {
+TEST_CASE("a job resumes from a path and may accept differences") {
   const std::string head = "data: {train: a.csv, label: 0}\noutput: m\n";
   const auto resume = [&](const std::string& text) {
     const auto job = ParseJob(head + text, "job.yaml");

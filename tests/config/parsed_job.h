@@ -9,7 +9,7 @@
 
 namespace espalier::config {
 
-// What a job cannot do without.
+// The required keys of a job.
 inline const std::string kHead = "data: {train: t.csv, label: y}\noutput: m\n";
 
 inline spec::JobSpec Parsed(const std::string& text) {
@@ -19,7 +19,7 @@ inline spec::JobSpec Parsed(const std::string& text) {
   return *job;
 }
 
-// "OK", or why the text is no job.
+// Returns "OK", or the error of the text.
 inline std::string Error(const std::string& text) {
   const auto job = ParseJob(text, "job.yaml");
   return job.ok() ? "OK" : job.status().message();

@@ -1,4 +1,4 @@
-// Presets: what they fill, what they leave alone, and that a filled job stays as it is.
+// Presets: the keys that they fill and keep, and that a filled job stays equal.
 #include "src/config/preset.h"
 
 #include <catch2/catch.hpp>
@@ -49,7 +49,7 @@ TEST_CASE("a preset makes a valid job of every task and size") {
           const auto kept = ParseJob(filled.yaml, "job");
           REQUIRE(kept.ok());
           CHECK(*kept == filled.job);
-          CHECK(Filled(filled.yaml, outlook).job == filled.job);  // nothing is left to fill
+          CHECK(Filled(filled.yaml, outlook).job == filled.job);  // nothing left to fill
         }
       }
     }
@@ -59,7 +59,7 @@ TEST_CASE("a preset makes a valid job of every task and size") {
   CHECK(itself.job.data.features.numbers.embedding == spec::NumberEmbedding::kNone);
 }
 
-TEST_CASE("a job of three lines gets the recipe") {
+TEST_CASE("a job of three lines gets the recommended settings") {
   const spec::JobSpec job = Job(kMinimal);
   CHECK(job.model.hidden == std::vector<int64_t>{128, 128, 128});
   CHECK(job.model.parametrization == spec::Parametrization::kNtp);
@@ -77,7 +77,7 @@ TEST_CASE("a job of three lines gets the recipe") {
   CHECK(job.data.features.nulls.kind == spec::NullKind::kMedian);
 }
 
-TEST_CASE("small tables, and those of preset best, get several fits") {
+TEST_CASE("small tables and the preset best get several fits") {
   const auto job = [](const std::string& more, int64_t rows) {
     return Job(kMinimal + more, {.rows = rows, .features = 9});
   };
@@ -103,7 +103,7 @@ TEST_CASE("small tables, and those of preset best, get several fits") {
         spec::EnsembleSpec{.fits = 8, .over = spec::FitsOver::kSeeds});
 }
 
-TEST_CASE("a given key replaces that key alone") {
+TEST_CASE("a given key replaces only that key") {
   const spec::JobSpec plain = Job(kMinimal);
   struct Case {
     std::string more;
@@ -155,14 +155,14 @@ TEST_CASE("a given optimizer brings its rate and start weights") {
   }
 }
 
-TEST_CASE("a job that ends by time has no curve to an end") {
+TEST_CASE("a job with a time limit has constant schedules") {
   const spec::JobSpec job = Job(kMinimal + "train: {max_time: 5 min}\n");
   CHECK_FALSE(job.train.epochs);
   CHECK(job.train.schedule.kind == spec::ScheduleKind::kConstant);
   CHECK(job.train.weight_decay_schedule == spec::DecaySchedule::kConstant);
 }
 
-TEST_CASE("categories in groups are encoded as those without") {
+TEST_CASE("categories in groups are encoded like those outside") {
   const spec::JobSpec job = Job(R"(
 data:
   train: a.csv
@@ -178,7 +178,7 @@ output: m
   CHECK(groups[2].embedding == 0);
 }
 
-TEST_CASE("preset none and compat leave a job as it is") {
+TEST_CASE("preset none and compat leave a job unchanged") {
   const std::string none = "preset: none\n" + kMinimal;
   const auto filled = Filled(none, {.rows = 10'000});
   CHECK(filled.yaml == none);
@@ -190,7 +190,7 @@ TEST_CASE("preset none and compat leave a job as it is") {
   CHECK(spark.job == *ParseJob(compat, "job"));
 }
 
-TEST_CASE("keys of one task decide it") {
+TEST_CASE("keys of one task select it") {
   const auto task = [](const std::string& more) {
     return JobRequest::Read(kMinimal + more, "job.yaml")->task();
   };
@@ -202,7 +202,7 @@ TEST_CASE("keys of one task decide it") {
   CHECK(task("model: {clip_predictions: true}\n") == Task::kRegression);
 }
 
-TEST_CASE("errors have the lines of the job as it was written") {
+TEST_CASE("errors have the lines of the job's original text") {
   CHECK(Error(kMinimal + "train: {epoch: 3}\n").starts_with("job.yaml:3:9: unknown key 'epoch'"));
   CHECK(Error(kMinimal + "preset: better\n").starts_with("job.yaml:3:9: preset"));
   CHECK(Error(kMinimal + "train: {batch: 0}\n").starts_with("job.yaml:3:16: train.batch: found"));
@@ -210,7 +210,7 @@ TEST_CASE("errors have the lines of the job as it was written") {
         std::string::npos);
 }
 
-TEST_CASE("batch and epochs follow the rows") {
+TEST_CASE("batch and epochs follow the number of rows") {
   CHECK(spec::BatchFor(1) == 32);
   CHECK(spec::BatchFor(1'999) == 64);
   CHECK(spec::BatchFor(15'000) == 256);
@@ -231,7 +231,7 @@ TEST_CASE("batch and epochs follow the rows") {
   CHECK(spec::Sized(sized, 5) == sized);
 }
 
-TEST_CASE("a table of a million rows is worth 64 workers") {
+TEST_CASE("a table of a million rows has leaves for 64 workers") {
   const spec::JobSpec exact = Job(kMinimal, {.rows = 1'000'000, .exact = true, .features = 9});
   CHECK(spec::LeafCount(exact.train) == 64);
   const spec::JobSpec about = Job(kMinimal, {.rows = 1'000'000, .features = 9});

@@ -12,7 +12,7 @@ std::string ErrorOf(const std::string& text) {
   return ParseScoring(text, "job.yaml").status().message();
 }
 
-TEST_CASE("a prediction is read with every key, and told as a text that says the same") {
+TEST_CASE("a prediction with all keys is read and written back") {
   const auto spec = ParseScoring(R"(
 name: all keys
 predict:
@@ -53,7 +53,7 @@ output: {path: /out, overwrite: true}
   CHECK(*again == expected);
 }
 
-TEST_CASE("what is left out has defaults, in an evaluation too") {
+TEST_CASE("missing scoring keys have defaults, also in evaluations") {
   const auto predict = ParseScoring("predict: {model: m, data: d}\noutput: o.parquet\n", "x");
   REQUIRE(predict.ok());
   CHECK(predict->name == "predict");
@@ -75,7 +75,7 @@ TEST_CASE("what is left out has defaults, in an evaluation too") {
   }
 }
 
-TEST_CASE("one function says which kind of job a text is") {
+TEST_CASE("JobKindOf returns the kind of a job text") {
   CHECK(*JobKindOf("data: {}\noutput: m\n", "x") == spec::JobKind::kTrain);
   CHECK(*JobKindOf("", "x") == spec::JobKind::kTrain);
   CHECK(*JobKindOf("name: predict\npredict: {}\n", "x") == spec::JobKind::kPredict);
@@ -85,7 +85,7 @@ TEST_CASE("one function says which kind of job a text is") {
   CHECK(ErrorOf("data: {}\n").find("`predict` or `evaluate`") != std::string::npos);
 }
 
-TEST_CASE("what is wrong is told with its place and what was expected") {
+TEST_CASE("a scoring error has its place and the expected value") {
   const std::string good = "predict: {model: m, data: d}\noutput: o\n";
   CHECK(ParseScoring(good, "x").ok());
   const std::pair<const char*, const char*> bad[] = {

@@ -35,7 +35,7 @@ std::string Error(const std::string& text) {
   return sweep.ok() ? "OK" : sweep.status().ToString();
 }
 
-TEST_CASE("a grid makes every combination, the last key first, each a job of its own") {
+TEST_CASE("a grid makes every combination, the last key first") {
   const Sweep sweep = Parsed(
       "grid:\n  train.optimizer.adam.learning_rate: [1e-3, 1e-2]\n  model.hidden: [[8], [16, "
       "4]]\n");
@@ -58,7 +58,7 @@ TEST_CASE("a grid makes every combination, the last key first, each a job of its
   CHECK(last.spec.data.validation.fraction == 0.2);
 }
 
-TEST_CASE("folds take the place of the job's validation rows") {
+TEST_CASE("folds replace the job's validation rows") {
   const Sweep sweep = Parsed("folds: 3\nmetric: val_accuracy\nparallel: 2\n");
   CHECK(sweep.trials() == 1);
   CHECK(sweep.parallel == 2);
@@ -81,7 +81,7 @@ TEST_CASE("folds may have the same share of each class") {
   CHECK(Parsed("folds: 2\nstratify: false\n").runs[1].yaml == Parsed("folds: 2\n").runs[1].yaml);
 }
 
-TEST_CASE("refit is one more job a trial, of its values and the rows that the job itself says") {
+TEST_CASE("refit adds one job for each trial, with the job's rows") {
   const std::string text = "folds: 2\ngrid: {train.batch: [32, 64]}\n";
   CHECK(Parsed(text).refits.empty());
   CHECK(Parsed(text + "refit: false\n").refits.empty());
@@ -101,7 +101,7 @@ TEST_CASE("refit is one more job a trial, of its values and the rows that the jo
   }
 }
 
-TEST_CASE("random values lie where they should and follow from the seed") {
+TEST_CASE("random values are in their ranges and follow the seed") {
   const std::string keys =
       "keys: {train.batch: [32, 64], model.dropout: {uniform: [0.1, 0.5]}, train.leaves: {whole: "
       "[1, 8]}, train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 1e-1]}}}\n";
@@ -124,7 +124,7 @@ TEST_CASE("random values lie where they should and follow from the seed") {
   CHECK_FALSE(Parsed("random: {trials: 200, seed: 4, " + keys).values == sweep.values);
 }
 
-TEST_CASE("what a job gives in its short form is kept when a part of it is varied") {
+TEST_CASE("a short form in the job is kept if a part of it is varied") {
   const std::string job =
       "job: {data: {train: t.csv, label: y, features: [age, bmi], validation: {fraction: 0.2}}, "
       "train: {optimizer: adam}}\noutput: out\n";
@@ -140,7 +140,7 @@ TEST_CASE("what a job gives in its short form is kept when a part of it is varie
   CHECK(spec.train.optimizer.learning_rate == 0.25);
 }
 
-TEST_CASE("a job may stand in the sweep itself") {
+TEST_CASE("a sweep may contain its job") {
   const auto sweep =
       Parse("job: {data: {train: t.csv, label: y}}\noutput: hdfs://nn/out\nfolds: 2\n");
   INFO(sweep.status().ToString());
@@ -149,7 +149,7 @@ TEST_CASE("a job may stand in the sweep itself") {
   CHECK(sweep->runs[1].spec.output.path == "hdfs://nn/out/trial-001/fold-1");
 }
 
-TEST_CASE("what is no sweep is one clear error") {
+TEST_CASE("an invalid sweep is one clear error") {
   const std::string start = "job: iris.yaml\noutput: out\n";
   const std::pair<std::string, std::string> cases[] = {
       {"output: out\nfolds: 2\n", "job: found nothing"},
@@ -202,7 +202,7 @@ TEST_CASE("what is no sweep is one clear error") {
   }
 }
 
-TEST_CASE("folds go by the group or the time of the job's validation") {
+TEST_CASE("folds follow the group or the time of the job") {
   const auto made = [&](const std::string& text, const std::string& more) {
     auto sweep = ParseSweep("job: {" + more + "data: {train: t.csv, label: y, validation: " + text +
                                 "}, output: e}\noutput: out\nfolds: 3\nrefit: true\n",
@@ -223,7 +223,7 @@ TEST_CASE("folds go by the group or the time of the job's validation") {
   }
 }
 
-TEST_CASE("a refit without validation rows in the job trains on all rows") {
+TEST_CASE("without validation rows a refit trains on all rows") {
   for (const std::string validation : {"validation: none", "validation: ", "train: t.csv"}) {
     const auto sweep = ParseSweep("job:\n  data:\n    label: y\n    " + validation +
                                       (validation[0] == 't' ? "" : "\n    train: t.csv") +
@@ -237,7 +237,7 @@ TEST_CASE("a refit without validation rows in the job trains on all rows") {
   }
 }
 
-TEST_CASE("a refit without validation rows does not stop early") {
+TEST_CASE("without validation rows a refit does not stop early") {
   const auto sweep = ParseSweep(
       "job: {preset: none, data: {train: t.csv, label: y}, output: e,\n"
       "  train: {steps: 500, early_stopping: {metric: val_loss, patience: 3}}}\n"

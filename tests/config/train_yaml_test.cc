@@ -12,8 +12,7 @@ namespace {
 
 spec::TrainSpec Train(const std::string& text) { return Parsed(kHead + text).train; }
 
-TEST_CASE(
-    "losses, optimizers, schedules, averages and class weights are read with all their keys") {
+TEST_CASE("all keys of losses, optimizers, schedules and more are read") {
   CHECK(Parsed(kHead + "model: {loss: {softmax_cross_entropy: {label_smoothing: 0.1}}}")
             .model.label_smoothing == 0.1);
   CHECK(Parsed(kHead + "model: {task: regression, loss: {quantile: {quantile: 0.9}}}")
@@ -74,7 +73,7 @@ TEST_CASE(
   CHECK(Train("model: {hidden: [4]}\ntrain: {frozen: [0]}").frozen == std::vector<int64_t>{0});
 }
 
-TEST_CASE("what is wrong in model and train is one message with its place") {
+TEST_CASE("an error in model or train is one message with its place") {
   const std::pair<std::string, std::string> rows[] = {
       {kHead + "train: {class_weight: even}\n",
        "job.yaml:3:23: train.class_weight: unknown value 'even'; known here: none, balanced"},
@@ -100,7 +99,7 @@ TEST_CASE("what is wrong in model and train is one message with its place") {
     CHECK_THAT(ParseJob(text, "job.yaml").status().message(), Says(message));
 }
 
-TEST_CASE("the mode of training, and how stale a gradient may be") {
+TEST_CASE("the mode of training and the staleness limit are read") {
   CHECK(Train("").mode == spec::TrainMode::kSync);
   CHECK(Train("train: {mode: sync}").mode == spec::TrainMode::kSync);
   const spec::TrainSpec async = Train("train: {mode: async, staleness: 0}");

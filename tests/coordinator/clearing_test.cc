@@ -1,4 +1,4 @@
-// In which order what jobs have left is removed, how often, and what ends it.
+// Order, repetition and end of clearing what jobs have left.
 #include "src/coordinator/clearing.h"
 
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 namespace espalier::coordinator {
 namespace {
 
-// The thread of the merges and the clock are the test's.
+// Clearing whose merge thread and clock the test runs.
 class ClearingByHand {
  public:
   ClearingByHand()
@@ -30,7 +30,7 @@ class ClearingByHand {
                    .succeeded = succeeded,
                    .again = again});
   }
-  // All that is to be done until then; returns whom it was tried for.
+  // Does all work of this span. Returns the jobs whose clearing was tried.
   std::vector<uint64_t> Pass(int64_t ms) {
     tried_.clear();
     for (const int64_t end = now_ms_ + ms;; now_ms_ += 100) {
@@ -54,9 +54,9 @@ class ClearingByHand {
 
 using Jobs = std::vector<uint64_t>;
 
-TEST_CASE("jobs of this life come first, then those that did not succeed") {
+TEST_CASE("jobs of this process come first, then unsuccessful ones") {
   ClearingByHand t;
-  t.Add(1, "/a", true, true);  // at work already when the others come
+  t.Add(1, "/a", true, true);  // in progress when the others arrive
   t.Add(2, "/b", true, true);
   t.Add(3, "/c", true);
   t.Add(4, "/d", false, true);
@@ -66,7 +66,7 @@ TEST_CASE("jobs of this life come first, then those that did not succeed") {
   CHECK_FALSE(t.clearing_.open());
 }
 
-TEST_CASE("what fails at first is tried again soon") {
+TEST_CASE("a failed clearing is soon tried again") {
   ClearingByHand t;
   t.answers_[1] = Unavailable("a worker still writes");
   t.Add(1, "/a");
@@ -78,7 +78,7 @@ TEST_CASE("what fails at first is tried again soon") {
   CHECK(t.over_ == Jobs{1});
 }
 
-TEST_CASE("what cannot be removed is given up after some seconds") {
+TEST_CASE("clearing is given up after some seconds") {
   ClearingByHand t;
   t.answers_[1] = PermissionDenied("not yours");
   t.Add(1, "/a");
@@ -91,7 +91,7 @@ TEST_CASE("what cannot be removed is given up after some seconds") {
   CHECK(t.over_ == Jobs{1, 2});
 }
 
-TEST_CASE("a file system that is away is asked for one of many jobs, now and then") {
+TEST_CASE("an unreachable file system is tried for one job at a time") {
   ClearingByHand t;
   for (uint64_t job = 1; job <= 50; ++job) {
     t.answers_[job] = Unavailable("no NameNode answers");
@@ -99,8 +99,8 @@ TEST_CASE("a file system that is away is asked for one of many jobs, now and the
   }
   t.Add(99, "hdfs://other/out", true);
   CHECK(t.Pass(1000) == Jobs{1, 99});
-  CHECK_FALSE(t.clearing_.open());  // nothing that the end of the process should wait for
-  t.Add(100, "hdfs://other/out");   // other jobs go on meanwhile
+  CHECK_FALSE(t.clearing_.open());  // shutdown does not wait for these jobs
+  t.Add(100, "hdfs://other/out");   // other jobs continue meanwhile
   CHECK(t.Pass(0) == Jobs{100});
   CHECK(t.Pass(kClearAwayMs).size() == 1);
   for (auto& [job, answer] : t.answers_) answer = {};
@@ -108,7 +108,7 @@ TEST_CASE("a file system that is away is asked for one of many jobs, now and the
   CHECK(t.over_.size() == 52);
 }
 
-TEST_CASE("a job of this life waits for its file system, too, and nothing begins after the end") {
+TEST_CASE("a new job waits for its file system, too, until the end") {
   ClearingByHand t;
   t.answers_[1] = Unavailable("no NameNode answers");
   t.Add(1, "hdfs://ns/out");
@@ -120,7 +120,7 @@ TEST_CASE("a job of this life waits for its file system, too, and nothing begins
   CHECK(t.Pass(kClearAwayMs).empty());
 }
 
-TEST_CASE("an output that is taken waits alone, what else is of that file system does not") {
+TEST_CASE("an output in use delays only its job's clearing") {
   ClearingByHand t;
   t.answers_[1] = ResourceExhausted("another job is filling it");
   t.Add(1, "hdfs://one/a", true);
@@ -133,7 +133,7 @@ TEST_CASE("an output that is taken waits alone, what else is of that file system
   CHECK(t.over_ == Jobs{2, 1});
 }
 
-TEST_CASE("what is cut short when all ends is not told to be done") {
+TEST_CASE("a clearing interrupted by shutdown is not done") {
   ClearingByHand t;
   t.answers_[1] = Cancelled("the process ends");
   t.Add(1, "/a", true);

@@ -1,4 +1,4 @@
-// The daemon over real connections: a client and a worker of rpc/, the worker played by the test.
+// The daemon over real connections: a client and a worker of rpc/. The test plays the worker.
 #include "src/coordinator/daemon.h"
 
 #include <catch2/catch.hpp>
@@ -27,11 +27,11 @@ struct Heard : rpc::CoordinatorLinkListener {
     if (!std::holds_alternative<cluster::Pulse>(message)) messages.Push(std::move(message));
   }
   void OnClosed(Status status) override {
-    why = std::move(status);  // for after the queue's end
+    why = std::move(status);  // read after the queue's end
     messages.Close();
   }
 
-  // The next message, which must be a T.
+  // Returns the next message, which must be a T.
   template <typename T>
   T Next() {
     auto message = messages.PopFor(seconds(10));
@@ -41,7 +41,7 @@ struct Heard : rpc::CoordinatorLinkListener {
   }
 };
 
-// A journal that keeps nothing, and no end of a job before the gate is open.
+// A journal that keeps nothing and delays the end of a job until the gate opens.
 class GatedJournal : public Journal {
  public:
   explicit GatedJournal(std::shared_future<void> gate) : gate_(std::move(gate)) {}
@@ -61,7 +61,7 @@ class GatedJournal : public Journal {
   const std::shared_future<void> gate_;
 };
 
-// A daemon in a thread of its own; SIGTERM ends it, as in production.
+// A daemon in a separate thread. SIGTERM ends it, as in production.
 struct Running {
   explicit Running(const std::string& directory = "") : Running(*OpenJournal(directory, {}, 1)) {}
   explicit Running(OpenedJournal journal) {
@@ -98,7 +98,7 @@ spec::SubmitRequest Request(const std::string& name) {
   return request;
 }
 
-// Puts the record of the writer of a model where that job's root would.
+// Writes the record of a model's writer, as the job's root would.
 void PutRecord(const std::string& name, const std::string& weights_sha256) {
   const fs::path output = fs::path(std::getenv("TEST_TMPDIR")) / "daemon" / name;
   fs::create_directories(output);
@@ -174,7 +174,7 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
   CHECK(running.client->Workers()->size() == 1);
 }
 
-TEST_CASE("bad calls are answered with the coordinator's own words") {
+TEST_CASE("bad calls get the coordinator's errors") {
   Running running;
   spec::SubmitRequest bad = Request("bad");
   bad.job_yaml += "epoch: 3\n";
@@ -188,7 +188,7 @@ TEST_CASE("bad calls are answered with the coordinator's own words") {
   CHECK(running.client->Cancel(*job).code() == StatusCode::kFailedPrecondition);
 }
 
-TEST_CASE("a submission that is withdrawn after it was accepted has its job ended") {
+TEST_CASE("withdrawing an accepted submission cancels its job") {
   Running running;
   const auto job = running.client->Submit(Request("regretted"));
   REQUIRE(job.ok());
@@ -197,7 +197,7 @@ TEST_CASE("a submission that is withdrawn after it was accepted has its job ende
   CHECK(running.client->Withdraw("never heard of").ok());
 }
 
-TEST_CASE("no watcher hears of an end that the journal does not have yet") {
+TEST_CASE("no watcher sees an end that is not in the journal yet") {
   std::promise<void> gate;
   OpenedJournal journal;
   journal.journal = std::make_unique<GatedJournal>(gate.get_future().share());
@@ -205,7 +205,7 @@ TEST_CASE("no watcher hears of an end that the journal does not have yet") {
   Running running(std::move(journal));
   const auto job = running.client->Submit(Request("ends_late"));
   REQUIRE(job.ok());
-  std::atomic<int> begun{0}, told{0}, done{0};  // Catch's macros are for one thread
+  std::atomic<int> begun{0}, told{0}, done{0};  // Catch's macros are not thread-safe
   const auto watch = [&] {
     bool first = true;
     const Status end = running.client->Watch(*job, [&](const spec::JobUpdate& u) {
@@ -220,7 +220,7 @@ TEST_CASE("no watcher hears of an end that the journal does not have yet") {
   threads.emplace_back([&] { done += running.client->Cancel(*job).ok(); });
   while (!spec::IsFinal(running.client->Get(*job)->snapshot.state)) std::this_thread::yield();
   threads.emplace_back(watch);
-  for (int i = 0; i < 30; ++i) {  // some rounds of progress, which must not bring it either
+  for (int i = 0; i < 30; ++i) {  // several rounds of progress must not report the end either
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(told == 0);
   }
@@ -230,7 +230,7 @@ TEST_CASE("no watcher hears of an end that the journal does not have yet") {
   CHECK(told == 2);
 }
 
-TEST_CASE("a daemon that could not listen says so before the journal is opened") {
+TEST_CASE("a daemon that cannot listen fails before the journal") {
   Running running;
   config::CoordinatorOptions options;
   options.listen = running.daemon->address();
@@ -241,7 +241,7 @@ TEST_CASE("a daemon that could not listen says so before the journal is opened")
   CHECK_FALSE(CoordinatorDaemon::Check(options).ok());
 }
 
-TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, watchers are told") {
+TEST_CASE("SIGTERM releases workers to return and ends watches") {
   Running running;
   Heard heard;
   const auto link = rpc::CoordinatorLink::Open(running.daemon->address(), &heard);
@@ -273,7 +273,7 @@ TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, wat
   CHECK_THAT(heard.why.ToString(), Catch::Contains("the coordinator was stopped (SIGTERM)"));
 }
 
-TEST_CASE("with a state directory SIGTERM ends no job: the next coordinator has them all") {
+TEST_CASE("with a state directory jobs survive SIGTERM") {
   const std::string directory = std::string(std::getenv("TEST_TMPDIR")) + "/kept";
   fs::remove_all(directory);
   JobId waiting, cancelled;

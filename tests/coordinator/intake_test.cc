@@ -35,7 +35,7 @@ bool IsStarting(const storage::ServedRequest& request, storage::ServedReply* rep
   return true;
 }
 
-// What the daemon is to the intake: posted calls run on this thread, when RunOne is called.
+// Plays the daemon for the intake. RunOne runs posted calls on this thread.
 struct Desk {
   explicit Desk(int64_t give_up_ms, const IntakeLimits& limits = {}) {
     storage::StorageOptions storage = storage::Quick();
@@ -49,7 +49,7 @@ struct Desk {
           for (const auto& done : callers) done(JobId{ready.size()});
         });
   }
-  // `done` answers into `answers`, by the caller's name.
+  // Adds a request. `done` stores the result in `answers` by the caller's name.
   void Add(const spec::SubmitRequest& request, const std::string& caller = "caller",
            const std::string& owner = "") {
     intake->Add(
@@ -66,7 +66,7 @@ struct Desk {
   std::set<std::string> gone;
   std::vector<std::string> ready, owners;
   std::map<std::string, Result<JobId>> answers;
-  std::optional<Intake> intake;  // last: it posts
+  std::optional<Intake> intake;  // last, because it posts to the others
 };
 
 spec::SubmitRequest Request(const std::string& name, const std::string& place = "") {
@@ -81,7 +81,7 @@ spec::SubmitRequest Request(const std::string& name, const std::string& place = 
                       name + "\n"};
 }
 
-TEST_CASE("storage that refuses for too long ends a submission with its reason, not as unreached") {
+TEST_CASE("a submission aborts if its storage refuses for too long") {
   storage::FakeHdfs hdfs(InSafeMode);
   Desk desk(300);
   desk.Add(Request("a", hdfs.base));
@@ -92,7 +92,7 @@ TEST_CASE("storage that refuses for too long ends a submission with its reason, 
   CHECK(desk.ready.empty());
 }
 
-TEST_CASE("the coordinator's patience with storage ends before the client's with it") {
+TEST_CASE("the coordinator gives up on storage before the client does") {
   const storage::StorageOptions storage = PatienceOfIntake({});
   const storage::HttpOptions& http = storage.webhdfs.http;
   const int64_t longest_ms =
@@ -115,7 +115,7 @@ TEST_CASE("slow storage does not delay submissions on other storage") {
   CHECK(desk.answers.at("e").status().code() == StatusCode::kResourceExhausted);
   CHECK_THAT(desk.answers.at("e").status().message(),
              Catch::StartsWith("too many submissions wait for " + hdfs.base + " (found 4"));
-  desk.intake->Withdraw({}, "b");  // gives up its place
+  desk.intake->Withdraw({}, "b");  // frees its place
   desk.Add(Request("f", hdfs.base), "f");
   CHECK(desk.answers.count("f") == 0);
 }
@@ -140,7 +140,7 @@ TEST_CASE("FileSystemsNamed finds the file systems of a job text") {
   CHECK(FileSystemsNamed("") == Names{""});
 }
 
-TEST_CASE("a submission that nobody waits for any more makes no job and frees its thread") {
+TEST_CASE("an abandoned submission makes no job and frees its thread") {
   storage::FakeHdfs hdfs(IsStarting);
   Desk desk(kForever);
   desk.Add(Request("a", hdfs.base), "first");
@@ -154,13 +154,13 @@ TEST_CASE("a submission that nobody waits for any more makes no job and frees it
   desk.RunOne();  // its wait has ended
   while (desk.intake->busy()) std::this_thread::yield();
   CHECK(desk.ready.empty());
-  desk.Add(Request("a"), "third");  // the same id again, by somebody who waits
+  desk.Add(Request("a"), "third");  // the same id again, with a waiting caller
   desk.RunOne();
   CHECK(desk.answers.at("third").ok());
   CHECK(desk.ready.size() == 1);
 }
 
-TEST_CASE("a caller who left while the answer was found makes no job") {
+TEST_CASE("a caller that leaves during preparation gets no job") {
   Desk desk(300);
   desk.Add(Request("left"), "left");
   while (desk.intake->busy()) std::this_thread::yield();
@@ -169,7 +169,7 @@ TEST_CASE("a caller who left while the answer was found makes no job") {
   CHECK(desk.ready.empty());
 }
 
-TEST_CASE("a withdrawn submission makes no job, and its callers are told") {
+TEST_CASE("a withdrawn submission makes no job and is reported") {
   storage::FakeHdfs hdfs(InSafeMode);
   Desk desk(600);
   desk.Add(Request("a", hdfs.base));

@@ -1,4 +1,4 @@
-// What all journals promise, and what each does with a disk that is full, torn or damaged.
+// Promises of all journals, and each journal on a full, torn or damaged disk.
 #include "src/coordinator/journal.h"
 
 #include <sqlite3.h>
@@ -52,14 +52,14 @@ std::vector<std::string> Bytes(const std::vector<cluster::JournalEntry>& entries
 }
 
 cluster::HistoryRecorded Row(int64_t step) { return {{7}, rpc::SampleRow(step)}; }
-cluster::WorkerIdGiven Id(uint64_t worker) { return {{worker}}; }  // a small one
+cluster::WorkerIdGiven Id(uint64_t worker) { return {{worker}}; }  // a small entry
 
-// The two durable kinds, by the form of their directory.
+// Returns the directory of one of the two durable kinds in its form.
 std::string DirectoryOf(const std::string& kind, const std::string& name) {
   return (kind == "files" ? "file://" : "") + Directory(kind + "-" + name);
 }
 
-TEST_CASE("a journal gives back what was appended, in order, to the next life") {
+TEST_CASE("a journal returns its entries in order after a restart") {
   const std::string kind = GENERATE("sqlite", "files");
   const std::string directory = DirectoryOf(kind, "appended");
   std::vector<cluster::JournalEntry> all;
@@ -81,7 +81,7 @@ TEST_CASE("a journal gives back what was appended, in order, to the next life") 
   }
 }
 
-TEST_CASE("a rewrite replaces all that came before it") {
+TEST_CASE("a rewrite replaces all earlier entries") {
   const std::string kind = GENERATE("sqlite", "files");
   const std::string directory = DirectoryOf(kind, "rewritten");
   {
@@ -100,7 +100,7 @@ TEST_CASE("a rewrite replaces all that came before it") {
   CHECK(Bytes(Open(directory).past) == Bytes({Row(4)}));
 }
 
-TEST_CASE("a journal that is rewritten when it asks for it stays bounded") {
+TEST_CASE("a journal that is rewritten on request stays bounded") {
   const std::string kind = GENERATE("sqlite", "files");
   const std::string directory = DirectoryOf(kind, "bounded");
   OpenedJournal opened = Open(directory);
@@ -122,7 +122,7 @@ TEST_CASE("a journal that is rewritten when it asks for it stays bounded") {
   CHECK(bytes < (uintmax_t{40} << 20));
 }
 
-TEST_CASE("every life of a coordinator has a higher number, whatever the clock says") {
+TEST_CASE("every start of a coordinator has a higher number") {
   const std::string kind = GENERATE("sqlite", "files");
   const std::string directory = DirectoryOf(kind, "lives");
   CHECK(Open(directory, 500).incarnation.value == 500);
@@ -132,7 +132,7 @@ TEST_CASE("every life of a coordinator has a higher number, whatever the clock s
   CHECK(Open(directory, 950).incarnation.value == 2001);
 }
 
-TEST_CASE("without a state directory nothing is kept and the time counts the lives") {
+TEST_CASE("without a state directory nothing is kept") {
   OpenedJournal opened = Open("", 7);
   CHECK(opened.incarnation.value == 7);
   CHECK_FALSE(opened.journal->durable());
@@ -169,7 +169,7 @@ TEST_CASE("the older of two coordinators on one journal stops") {
   CHECK(Bytes(Open(directory).past) == Bytes({Row(1), Row(3)}));
 }
 
-TEST_CASE("a higher number that a coordinator takes for itself is no other coordinator") {
+TEST_CASE("a coordinator that takes a higher number keeps its journal") {
   const std::string directory = DirectoryOf("files", "raised");
   OpenedJournal opened = Open(directory, 100);
   REQUIRE(opened.journal->Append({cluster::IncarnationTaken{{300}}, Row(1)}).ok());
@@ -190,7 +190,7 @@ fs::path NewestSegment(const std::string& directory) {
   return newest;
 }
 
-// The files as a power cut of a careless disk may leave them, `bytes` of the newest segment.
+// Copies the files with `bytes` as the newest segment, as after a power failure.
 std::string Torn(const std::string& name, const std::string& from, const std::string& bytes) {
   const std::string directory = DirectoryOf("files", name);
   fs::copy(from.substr(7), directory.substr(7));
@@ -198,7 +198,7 @@ std::string Torn(const std::string& name, const std::string& from, const std::st
   return directory;
 }
 
-TEST_CASE("a segment at the end that was cut anywhere loses only its last records") {
+TEST_CASE("a truncated last segment loses only its last records") {
   const std::string directory = DirectoryOf("files", "whole");
   {
     OpenedJournal opened = Open(directory);
@@ -220,7 +220,7 @@ TEST_CASE("a segment at the end that was cut anywhere loses only its last record
   }
 }
 
-TEST_CASE("a flipped bit anywhere in a segment is an error that names file and record") {
+TEST_CASE("a flipped bit in a segment is an error with its record") {
   const std::string directory = DirectoryOf("files", "intact");
   {
     OpenedJournal opened = Open(directory);
@@ -243,7 +243,7 @@ TEST_CASE("a flipped bit anywhere in a segment is an error that names file and r
   }
 }
 
-TEST_CASE("a segment that is missing or cut in the midst is an error") {
+TEST_CASE("a missing or truncated inner segment is an error") {
   const std::string directory = DirectoryOf("files", "midst");
   {
     OpenedJournal opened = Open(directory);
@@ -262,7 +262,7 @@ TEST_CASE("a segment that is missing or cut in the midst is an error") {
              Catch::Contains("missing before this file"));
 }
 
-// Changes the database behind the journal's back.
+// Changes the database without the journal.
 void Sql(const std::string& directory, const std::string& sql) {
   sqlite3* handle = nullptr;
   REQUIRE(sqlite3_open((directory + "/journal.db").c_str(), &handle) == SQLITE_OK);
@@ -273,8 +273,7 @@ void Sql(const std::string& directory, const std::string& sql) {
   sqlite3_close(handle);
 }
 
-TEST_CASE(
-    "records of a database that changed, vanished or mean nothing are errors with their number") {
+TEST_CASE("changed, missing or meaningless records are named") {
   const std::string directory = Directory("changed");
   const auto problem = [&](const std::string& sql) {
     fs::remove_all(directory);
@@ -299,7 +298,7 @@ TEST_CASE(
   CHECK_THAT(problem("PRAGMA application_id = 2"), Catch::Contains("another program's database"));
 }
 
-TEST_CASE("a database file with damaged pages, or that is none, is named") {
+TEST_CASE("a damaged or foreign database file is named") {
   const std::string directory = Directory("pages");
   {
     OpenedJournal opened = Open(directory);
@@ -321,8 +320,8 @@ TEST_CASE("a database file with damaged pages, or that is none, is named") {
   CHECK(OpenJournal(directory, {}, 1).status().code() == StatusCode::kDataLoss);
 }
 
-// A write-ahead log cut at every byte of its last transaction, as a power cut may leave it.
-TEST_CASE("a transaction that did not reach the disk whole is as if it had never begun") {
+// Truncates the write-ahead log within its last transaction, as a power failure may.
+TEST_CASE("a transaction that is not whole on disk has no effect") {
   const std::string directory = Directory("wal"), copy = Directory("wal-copy");
   OpenedJournal opened = Open(directory);
   REQUIRE(opened.journal->Append({cluster::WorkerIdGiven{{5}}}).ok());
@@ -345,7 +344,7 @@ TEST_CASE("a transaction that did not reach the disk whole is as if it had never
 
 // ---- a full disk -----------------------------------------------------------------------------
 
-// Runs `body` in a process whose files may not grow beyond `bytes`; its exit code.
+// Runs `body` in a process whose files may not grow beyond `bytes`. Returns its exit code.
 int WithFileLimit(int64_t bytes, const std::function<int()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -360,7 +359,7 @@ int WithFileLimit(int64_t bytes, const std::function<int()>& body) {
   return WEXITSTATUS(status);
 }
 
-TEST_CASE("what does not fit on the disk is refused with that reason, and what did fit stays") {
+TEST_CASE("a full disk refuses an entry and keeps earlier ones") {
   const std::string directory = Directory("full");
   { Open(directory); }
   const int kept = WithFileLimit(400'000, [&] {
@@ -373,7 +372,7 @@ TEST_CASE("what does not fit on the disk is refused with that reason, and what d
     while (count < 50 && (status = opened->journal->Append({large})).ok()) ++count;
     if (status.code() != StatusCode::kResourceExhausted) return 101;
     if (!opened->journal->Append({cluster::WorkerIdGiven{{7}}}).ok())
-      return 102;  // a small one fits
+      return 102;  // a small entry fits
     if (opened->journal->Append({large, cluster::WorkerIdGiven{{8}}}).ok()) return 103;
     return count;
   });
@@ -384,7 +383,7 @@ TEST_CASE("what does not fit on the disk is refused with that reason, and what d
   CHECK(std::get<cluster::WorkerIdGiven>(opened.past.back()).worker.value == 7);
 }
 
-TEST_CASE("the reserve is made when there is room and given back when there is none") {
+TEST_CASE("the reserve is made and given back as space allows") {
   const std::string directory = Directory("reserve");
   fs::create_directories(directory);
   DiskReserve reserve(directory + "/reserve", 1 << 20);

@@ -1,7 +1,7 @@
-// espalier-coordinator with a weakness: it kills itself (SIGKILL) at a step of its journal.
-//   ESPALIER_MORTAL="before JobAccepted" | "after GenerationStarted" | ... and so on: before or
-//   after the entries of which the first one of that kind is one were kept; nothing of what follows
-//   from them is sent.
+// espalier-coordinator that kills itself (SIGKILL) at a step of its journal.
+//   ESPALIER_MORTAL="before JobAccepted" | "after GenerationStarted" | ...
+// It dies before or after the first append with an entry of that kind. It never sends what depends
+// on these entries.
 #include <csignal>
 #include <cstdlib>
 #include <string>

@@ -6,12 +6,12 @@
 namespace espalier::coordinator {
 namespace {
 
-// A journal whose disk the test fills and breaks.
+// State of a journal whose disk the test fills and breaks.
 struct Disk {
-  std::mutex mutex;     // guards what follows
-  Status broken;        // what appends fail with
-  Status ours;          // what is answered when nothing is appended
-  bool reserve = true;  // giving it back mends the disk once
+  std::mutex mutex;     // guards the following members
+  Status broken;        // error of appends
+  Status ours;          // result of a check without an append
+  bool reserve = true;  // giving it back repairs the disk once
   bool refill = true;
   std::vector<cluster::JournalEntry> kept;
   Queue<int> attempts;
@@ -68,7 +68,7 @@ class DiskJournal : public Journal {
   Disk& disk_;
 };
 
-// The control loop, played by the test: what was posted runs when the test waits for something.
+// Plays the control loop. Posted calls run while the test waits.
 struct Loop {
   Loop() {
     OutboxHooks hooks;
@@ -101,7 +101,7 @@ struct Loop {
   void WaitForDone(size_t count) {
     WaitFor([&] { return done.size() >= count; });
   }
-  // Until the journal has refused something `count` times.
+  // Waits until the outbox has tried to append `count` times.
   void WaitForAttempts(int count) {
     for (int i = 0; i < count; ++i) REQUIRE(disk.attempts.PopFor(std::chrono::seconds(20)));
   }
@@ -142,7 +142,7 @@ cluster::CoordinatorActions Answers(uint64_t job) {
 
 using Words = std::vector<std::string>;
 
-TEST_CASE("nothing is sent before its entries are kept, and nothing overtakes") {
+TEST_CASE("actions wait for their entries and keep their order") {
   Loop loop;
   loop.outbox->Push(Answers(9));
   CHECK(loop.done == Words{"job-9"});  // nothing to wait for
@@ -156,7 +156,7 @@ TEST_CASE("nothing is sent before its entries are kept, and nothing overtakes") 
   CHECK(loop.disk.Kinds() == std::vector<size_t>{1, 2});
 }
 
-TEST_CASE("a full disk refuses new jobs at once, and their orders are not sent") {
+TEST_CASE("a full disk refuses new jobs and does not send their orders") {
   Loop loop;
   loop.disk.reserve = loop.disk.refill = false;
   loop.disk.Break(ResourceExhausted("the disk is full"));
@@ -178,7 +178,7 @@ TEST_CASE("a full disk refuses new jobs at once, and their orders are not sent")
   CHECK(loop.disk.Kinds().empty());
 }
 
-TEST_CASE("entries of running jobs get the reserve; new jobs wait until it is there again") {
+TEST_CASE("running jobs use the reserve; new jobs wait for the next one") {
   Loop loop;
   loop.disk.refill = false;
   loop.disk.Break(ResourceExhausted("the disk is full"));
@@ -193,7 +193,7 @@ TEST_CASE("entries of running jobs get the reserve; new jobs wait until it is th
   loop.WaitFor([&] { return loop.outbox->room().ok(); });
 }
 
-TEST_CASE("without a reserve they are tried again until the disk works, in order") {
+TEST_CASE("without a reserve appends are repeated in order") {
   Loop loop;
   loop.disk.reserve = loop.disk.refill = false;
   loop.disk.Break(Unavailable("input/output error"));
@@ -213,7 +213,7 @@ TEST_CASE("without a reserve they are tried again until the disk works, in order
   CHECK(loop.disk.Kinds() == std::vector<size_t>{2, 2});
 }
 
-TEST_CASE("steps of which nothing is left take no room while the journal cannot be written") {
+TEST_CASE("steps without effects take no room while the disk fails") {
   Loop loop;
   loop.disk.reserve = loop.disk.refill = false;
   loop.disk.Break(Unavailable("input/output error"));
@@ -232,7 +232,7 @@ TEST_CASE("steps of which nothing is left take no room while the journal cannot 
   CHECK(loop.done == Words(1000, "pulse"));
 }
 
-TEST_CASE("a refused job is in no later rewrite, but its number is remembered as used") {
+TEST_CASE("a refused job is in no later rewrite, but its number is") {
   Loop loop;
   loop.disk.reserve = loop.disk.refill = false;
   loop.disk.Break(ResourceExhausted("the disk is full"));
@@ -252,7 +252,7 @@ TEST_CASE("a refused job is in no later rewrite, but its number is remembered as
   CHECK(loop.disk.Kinds() == std::vector<size_t>{0, 7, 2});
 }
 
-TEST_CASE("the journal says when it has grown, and is rewritten in its place") {
+TEST_CASE("the journal asks for a rewrite, which replaces it") {
   Loop loop;
   CHECK_FALSE(loop.outbox->wants_rewrite());
   for (uint64_t job = 1; job <= 3; ++job) loop.outbox->Push(Starts(job));
@@ -265,7 +265,7 @@ TEST_CASE("the journal says when it has grown, and is rewritten in its place") {
   CHECK(loop.disk.Kinds() == std::vector<size_t>{0, 2});
 }
 
-TEST_CASE("a coordinator that was replaced fails and sends nothing more") {
+TEST_CASE("a replaced coordinator fails and sends nothing more") {
   Loop loop;
   loop.disk.Break(Aborted("a newer coordinator has taken over"));
   loop.outbox->Push(Starts(1));
@@ -276,7 +276,7 @@ TEST_CASE("a coordinator that was replaced fails and sends nothing more") {
   CHECK(loop.done.size() == 1);
 }
 
-TEST_CASE("a coordinator that was replaced hears of it with nothing to write, too") {
+TEST_CASE("a replaced coordinator is noticed without a write, too") {
   Loop loop;
   {
     std::lock_guard lock(loop.disk.mutex);
@@ -286,7 +286,7 @@ TEST_CASE("a coordinator that was replaced hears of it with nothing to write, to
   CHECK(loop.done == Words{"fail a newer coordinator has taken over"});
 }
 
-TEST_CASE("closing writes what waits and performs it") {
+TEST_CASE("closing writes and performs what is pending") {
   Loop loop;
   loop.outbox->Push(Starts(1));
   loop.outbox->Push(Answers(1));
@@ -296,7 +296,7 @@ TEST_CASE("closing writes what waits and performs it") {
   loop.outbox->Push(Starts(2));
   CHECK(loop.done.size() == 2);
   loop.outbox.reset();
-  while (auto call = loop.posted.TryPop()) (*call)();  // what was posted finds nothing
+  while (auto call = loop.posted.TryPop()) (*call)();  // posted calls have no effect
   CHECK(loop.done.size() == 2);
 }
 

@@ -27,7 +27,7 @@ Result<cluster::Submission> Prepare(const std::string& output, const std::string
       storage::StorageOptions{});
 }
 
-TEST_CASE("a submission is parsed and listed, and its output directory made ready") {
+TEST_CASE("a submission is parsed and listed, its output prepared") {
   const fs::path output = Temporary() / "new" / "model";
   const auto submission = Prepare(output.string());
   INFO(submission.status().ToString());
@@ -39,7 +39,7 @@ TEST_CASE("a submission is parsed and listed, and its output directory made read
   CHECK(submission->leaves == 4);
   CHECK_FALSE(submission->star());
   CHECK(submission->input->shards.size() == 1);
-  CHECK(fs::is_empty(output.parent_path()));  // the probe is gone
+  CHECK(fs::is_empty(output.parent_path()));  // the probe is deleted
 }
 
 TEST_CASE("paths relative to the submitter's directory are refused") {
@@ -65,13 +65,13 @@ TEST_CASE("paths relative to the submitter's directory are refused") {
              StartsWith("model: found the relative path 'm'"));
 }
 
-TEST_CASE("members of asynchronous training all exchange messages with one") {
+TEST_CASE("members of asynchronous training form a star") {
   const auto submission = Prepare((Temporary() / "new" / "star").string(), "{mode: async}");
   REQUIRE(submission.ok());
   CHECK(submission->star());
 }
 
-TEST_CASE("an output that exists is replaced only when asked") {
+TEST_CASE("an existing output is replaced only on request") {
   const fs::path output = Temporary() / "old";
   fs::create_directories(output);
   const auto refused = Prepare(output.string());
@@ -80,7 +80,7 @@ TEST_CASE("an output that exists is replaced only when asked") {
   CHECK(Prepare("{path: " + output.string() + ", overwrite: true}").ok());
 }
 
-TEST_CASE("what an unfinished run has left is told, and what is to be resumed must be there") {
+TEST_CASE("checkpoints of an unfinished run are reported") {
   const fs::path output = Temporary() / "cut";
   fs::create_directories(output.string() + ".checkpoints");
   std::ofstream(output.string() + ".checkpoints/step-000000012.ckpt") << "x";
@@ -92,7 +92,7 @@ TEST_CASE("what an unfinished run has left is told, and what is to be resumed mu
   CHECK(Prepare(elsewhere + "\nresume: " + elsewhere).status().code() == StatusCode::kNotFound);
 }
 
-TEST_CASE("an output whose name is too long for what a job makes beside it is refused at once") {
+TEST_CASE("an output with too long a name is refused at once") {
   const fs::path longest = Temporary() / "long" / std::string(255 - bundle::kNameBytesAdded, 'x');
   CHECK(Prepare(longest.string()).ok());
   CHECK(fs::is_empty(longest.parent_path()));
@@ -125,7 +125,7 @@ TEST_CASE("a job carries one genuine delegation token per file system") {
                storage::Quick())
         .status();
   };
-  CHECK_THAT(refused({{hdfs.base, "genuine"}}).ToString(), Catch::Contains("job"));  // the text
+  CHECK_THAT(refused({{hdfs.base, "genuine"}}).ToString(), Catch::Contains("job"));  // the job text
   CHECK(refused({{hdfs.base, "forged"}}).code() == StatusCode::kPermissionDenied);
   const Status twice = refused({{hdfs.base, "genuine"}, {hdfs.base, "forged"}});
   CHECK(twice.code() == StatusCode::kInvalidArgument);
@@ -133,7 +133,7 @@ TEST_CASE("a job carries one genuine delegation token per file system") {
   CHECK(renewed == 0);
 }
 
-TEST_CASE("a job that scores a model which is not there is refused by its name") {
+TEST_CASE("a job that scores a missing model is refused by its name") {
   const auto submission = PrepareSubmission(
       {.version = "1",
        .client_request_id = "a",

@@ -1,4 +1,4 @@
-// What is wrong with a file, and what is said of it.
+// Cases of bad files and their errors.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 std::string Cut(std::string text, size_t bytes) { return text.substr(0, text.size() - bytes); }
 
-// One bit changed, counted from the end.
+// Flips the lowest bit of one byte; `at` counts from the end.
 std::string Flipped(std::string text, int at) {
   text[text.size() + at] ^= 1;
   return text;
@@ -25,7 +25,7 @@ Given Path(std::string name) {
   return [=](DataFixture& f) { f.job.data.train = {f.dir / name}; };
 }
 
-// Compressed files, and files of another kind.
+// Returns cases of compressed files and of files in another format.
 std::vector<BadCase> Packed() {
   return {
       {"snappy by name alone", Named("t.csv.snappy", kStart), StatusCode::kBadInput,
@@ -149,7 +149,7 @@ std::vector<BadCase> OtherPacked() {
   };
 }
 
-// What is named and cannot be read.
+// Returns cases of paths and patterns that cannot be read.
 std::vector<BadCase> Files() {
   return {
       {"a file that is not there", Path("none.csv"), StatusCode::kNotFound,
@@ -283,7 +283,7 @@ std::vector<BadCase> OtherFiles() {
   };
 }
 
-// What another user keeps to himself; the process is root no more while it asks.
+// Returns cases of files that the user may not read. The test drops root's right to read them.
 std::vector<BadCase> Forbidden() {
   return {
       {"a file that may not be read",

@@ -7,7 +7,7 @@
 namespace espalier::data {
 namespace {
 
-// DIR for the fixture's own directory.
+// Replaces the path of the fixture's directory with DIR.
 std::string Told(std::string text, const DataFixture& f) {
   const std::string& path = f.dir.path();
   for (size_t at = text.find(path); at != std::string::npos; at = text.find(path, at)) {
@@ -31,7 +31,7 @@ void CheckAnswer(const BadCase& c, const DataFixture& f, const Status& error) {
   CHECK(StatusCodeName(error.code()) == std::string(StatusCodeName(c.code)));
   const std::string told = Told(error.message(), f);
   CHECK_THAT(told, Says(c.message));
-  // What is proposed for some inputs alone would mislead with others.
+  // Each of these hints is right for some inputs only. Other inputs must not get it.
   for (const char* hint :
        {"data.csv.escape", "data.csv.delimiter", "did you mean", "(it has", "(this file has"}) {
     CHECK(Has(told, hint) == Has(c.message, hint));

@@ -1,4 +1,4 @@
-// Every kind of bad input and the one answer to it: what is said, and where it points.
+// Cases of bad input, each with its one expected error and position.
 #pragma once
 
 #include <functional>
@@ -10,31 +10,31 @@
 
 namespace espalier::data {
 
-// Writes the files of a job and sets what is special about it.
+// Writes the files of a job and sets its options.
 using Given = std::function<void(DataFixture&)>;
 
 struct BadCase {
   const char* what;
   Given given;
   StatusCode code;
-  std::string message;                    // what it Says; DIR stands for the fixture's directory
-  std::optional<InputPosition> position;  // in the file, DIR as above
+  std::string message;                    // pattern for Says; DIR is the fixture's directory
+  std::optional<InputPosition> position;  // position in the file; DIR as above
 };
 
-// Rows, fields, records: what is wrong inside of text.
+// Returns cases of bad rows, fields and records in text.
 std::vector<BadCase> BadText();
-// Headers, columns, sets: what is wrong with a table.
+// Returns cases of bad headers, columns and sets.
 std::vector<BadCase> BadTables();
-// Compressed files, other formats, names, rights: what is wrong with a file.
+// Returns cases of bad files: compression, formats, names and permissions.
 std::vector<BadCase> BadFiles();
-// Files that their owner keeps to himself; for a process that is not root.
+// Returns cases of files that the user may not read. The process must not have root's rights.
 std::vector<BadCase> ForbiddenFiles();
 
-// What the profile of a fixture's job says; OK when it finds no fault.
+// Returns the error of profiling the fixture's job, or OK.
 Status AnswerTo(DataFixture& f);
-// Checks code, key words, place, and that it is one line.
+// Checks the code, the key words and the position, and that the message is one line.
 void CheckAnswer(const BadCase& c, const DataFixture& f, const Status& error);
-// The same for each case in a fixture of its own. Returns how many kinds there are.
+// Checks each case in a separate fixture. Returns the number of cases.
 size_t CheckAnswers(const std::vector<BadCase>& all);
 
 inline InputPosition InFile(std::string file = "DIR/train.csv") { return {.file = file}; }
@@ -50,7 +50,7 @@ inline void Append(std::vector<BadCase>* all, std::vector<BadCase> more) {
   for (BadCase& c : more) all->push_back(std::move(c));
 }
 
-// A file whose first 13 bytes are good: two features, a label, an empty line.
+// First 13 bytes of a good file: two features, a label and an empty line.
 inline const std::string kStart = "a,b,y\n1,2,0\n\n";
 
 inline Given Named(std::string name, std::string content) {

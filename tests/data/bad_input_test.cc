@@ -1,5 +1,5 @@
-// Every kind of bad input has one clear answer: file, row, column, byte offset, text and words. The
-// kinds and their answers are in bad_text.cc, bad_tables.cc and bad_files.cc.
+// Each kind of bad input has one clear error: file, row, column, byte offset, text and words. The
+// cases are in bad_text.cc, bad_tables.cc and bad_files.cc.
 #include "tests/data/bad_input.h"
 
 #include <linux/capability.h>
@@ -13,8 +13,8 @@
 namespace espalier::data {
 namespace {
 
-// While it lives, this thread and those it starts have root's name and not root's right to read
-// everything.
+// Drops root's right to read all files, until destruction. Applies to this thread and the threads
+// that it starts.
 class AsAnyUser {
  public:
   AsAnyUser() {
@@ -30,14 +30,14 @@ class AsAnyUser {
   __user_cap_data_struct before_[2] = {};
 };
 
-TEST_CASE("each kind of bad input has its one answer") {
+TEST_CASE("each kind of bad input has one error") {
   std::vector<BadCase> all = BadText();
   Append(&all, BadTables());
   Append(&all, BadFiles());
   CHECK(CheckAnswers(all) >= 150);
 }
 
-TEST_CASE("what belongs to another user is told as such") {
+TEST_CASE("a file that the user may not read is reported as such") {
   for (const BadCase& c : ForbiddenFiles()) {
     DataFixture f;
     c.given(f);
@@ -52,7 +52,7 @@ TEST_CASE("what belongs to another user is told as such") {
   }
 }
 
-TEST_CASE("a bad row is named alike however the file is cut") {
+TEST_CASE("a bad row has the same error for any shard cut") {
   std::string content = "a,b,y\n";
   for (int i = 0; i < 1000; ++i) content += std::to_string(i) + ".5,2,1\n";
   const int64_t offset = static_cast<int64_t>(content.size());
@@ -71,7 +71,7 @@ TEST_CASE("a bad row is named alike however the file is cut") {
   }
 }
 
-TEST_CASE("float64 takes what float32 does not") {
+TEST_CASE("float64 accepts numbers that float32 refuses") {
   DataFixture f;
   f.job.model.precision = spec::Precision::kFloat64;
   f.Train("a,y\n1e39,0\n-2e300,1\n");
@@ -94,7 +94,7 @@ TEST_CASE("bad rows are skipped, counted and described up to the limit") {
   CHECK(profile->shards[0].skipped[2].position()->row == 7);
 }
 
-TEST_CASE("one bad row more than the limit ends the profiling pass, in one shard or over all") {
+TEST_CASE("one bad row above the limit ends the profiling pass") {
   std::string content = "a,y\n";
   for (int i = 0; i < 600; ++i) content += i % 100 == 50 ? "x,1\n" : std::to_string(i) + ",0\n";
   for (const int64_t shard_bytes : {64, 1 << 20}) {
@@ -124,7 +124,7 @@ TEST_CASE("a file that changes after the listing is data loss") {
                                    "again ... all hosts share"));
 }
 
-TEST_CASE("labels that are too many in one shard or over all are taken for something else") {
+TEST_CASE("labels with too many values suggest a regression") {
   std::string many = "a,y\n";
   for (int i = 0; i < 10'001; ++i) many += std::to_string(i) + ",id" + std::to_string(i) + "\n";
   DataFixture f;

@@ -1,4 +1,4 @@
-// Every kind of bad Parquet file and the one answer to it, in the form of bad_input.h.
+// Cases of bad Parquet files, in the form of bad_input.h.
 #pragma once
 
 #include "tests/data/bad_input.h"
@@ -7,20 +7,20 @@
 
 namespace espalier::data {
 
-// What is damaged, cut or no Parquet file at all.
+// Returns cases of damaged, truncated and foreign files.
 std::vector<BadCase> BadParquetFiles();
-// Whole files whose footer or pages say what is not so, or is not supported.
+// Returns cases of whole files with a false or unsupported footer or page header.
 std::vector<BadCase> LyingParquetFiles();
-// Columns: names, types, files that differ.
+// Returns cases of bad columns: names, types and files that differ.
 std::vector<BadCase> BadParquetTables();
-// Rows: values, nulls, lists.
+// Returns cases of bad rows: values, nulls and lists.
 std::vector<BadCase> BadParquetRows();
 
 inline constexpr const char* kParquet = "DIR/t.parquet";
 
 inline Given Parquet(std::string text) { return Named("t.parquet", std::move(text)); }
 
-// A file whose label is a number to be predicted.
+// Makes the job a regression.
 inline Given Regression(Given given) {
   return With(std::move(given), [](spec::JobSpec& job) {
     job.model.task = spec::Task::kRegression;
@@ -28,7 +28,7 @@ inline Given Regression(Given given) {
   });
 }
 
-// Columns of it, beside a label 0, 1, 2 ...
+// Returns a file with these columns and the label 0, 1, 2 ...
 inline Given Fields(std::vector<ParquetField> fields) {
   return [=](DataFixture& f) {
     std::vector<ParquetField> all = fields;
@@ -37,7 +37,7 @@ inline Given Fields(std::vector<ParquetField> fields) {
   };
 }
 
-// Two files, the first of which has the numbers `a` and `y`.
+// Returns a good first file with the numbers `a` and `y`, and a second file with these columns.
 inline Given Second(std::vector<ParquetField> fields) {
   return [=](DataFixture& f) {
     Regression(Parquet(ParquetText({Json("a", arrow::int32(), "[1, 2]"), Y(2)})))(f);
@@ -45,7 +45,7 @@ inline Given Second(std::vector<ParquetField> fields) {
   };
 }
 
-// No whole Parquet file, for this reason, told with the column if it is one's.
+// Returns the case of an incomplete Parquet file. An error of one column names `column`.
 inline BadCase NotWhole(const char* what, std::string file, const std::string& why,
                         std::string column = "") {
   return {what, Regression(Parquet(std::move(file))), StatusCode::kBadInput,

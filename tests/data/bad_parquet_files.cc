@@ -1,4 +1,4 @@
-// What is wrong with a Parquet file, and what is said of it.
+// Cases of damaged Parquet files and their errors.
 #include <cstring>
 #include <filesystem>
 
@@ -10,7 +10,7 @@ namespace {
 
 using arrow::Compression;
 
-// Two row groups of 50 rows.
+// Returns a file with two row groups of 50 rows.
 std::string Good(const ParquetOptions& options = {}) {
   std::string a = "[", b = "[", y = "[";
   for (int i = 0; i < 100; ++i) {
@@ -105,7 +105,7 @@ std::vector<BadCase> Footers() {
       {"a footer longer than any",
        [](DataFixture& f) {
          const std::string path = f.Train("PAR1", "t.parquet");
-         std::filesystem::resize_file(path, 300 << 20);  // a hole
+         std::filesystem::resize_file(path, 300 << 20);  // a sparse file
          std::string end = Zeros(4) + "PAR1";
          const uint32_t size = 299 << 20;
          std::memcpy(end.data(), &size, sizeof(size));

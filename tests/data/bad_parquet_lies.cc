@@ -1,10 +1,10 @@
-// What a Parquet file says of itself that is not so, and what is said of it.
+// Cases of Parquet files with false or unsupported metadata, and their errors.
 #include "tests/data/bad_parquet.h"
 
 namespace espalier::data {
 namespace {
 
-// One thing that is not so.
+// Returns a crafted file with one change.
 Crafted Say(void (*change)(Crafted*)) {
   Crafted say;
   change(&say);
@@ -16,7 +16,7 @@ BadCase Lie(const char* what, void (*change)(Crafted*), const std::string& why,
   return NotWhole(what, CraftedParquet(Say(change)), why, std::move(column));
 }
 
-// What is no damage and cannot be read all the same.
+// Returns the case of a whole file that is refused.
 BadCase Refused(const char* what, void (*change)(Crafted*), StatusCode code, std::string message,
                 std::string column = "") {
   return {what, Regression(Parquet(CraftedParquet(Say(change)))), code, std::move(message),

@@ -1,4 +1,4 @@
-// What is wrong with a row of a Parquet file, and what is said of it.
+// Cases of bad rows in Parquet files and their errors.
 #include "tests/data/bad_parquet.h"
 
 namespace espalier::data {
@@ -10,7 +10,8 @@ InputPosition AtRow(int64_t row, std::string column, std::string text) {
 
 using Type = std::shared_ptr<arrow::DataType>;
 
-// Columns beside a label of two classes; the file's second row group starts at row 3.
+// Returns a file with these columns and a label of two classes. The second row group starts at row
+// 3.
 Given Classes(std::vector<ParquetField> fields, const std::string& labels = R"(["p", "q", "p"])") {
   fields.push_back(Json("y", arrow::utf8(), labels));
   return Parquet(ParquetText(fields, {.group_rows = 2}));

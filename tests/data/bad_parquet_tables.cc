@@ -1,4 +1,4 @@
-// What is wrong with the table in a Parquet file, and what is said of it.
+// Cases of bad columns in Parquet files and their errors.
 #include "tests/data/bad_parquet.h"
 
 namespace espalier::data {

@@ -1,11 +1,11 @@
-// Every kind of bad Parquet file has one clear answer: file, row or row group, column, what was
-// found and words. The kinds and their answers are in bad_parquet_*.cc.
+// Each kind of bad Parquet file has one clear error: file, row or row group, column, value and
+// words. The cases are in bad_parquet_*.cc.
 #include "tests/data/bad_parquet.h"
 
 namespace espalier::data {
 namespace {
 
-TEST_CASE("each kind of bad Parquet file has its one answer") {
+TEST_CASE("each kind of bad Parquet file has one error") {
   std::vector<BadCase> all = BadParquetFiles();
   Append(&all, LyingParquetFiles());
   Append(&all, BadParquetTables());

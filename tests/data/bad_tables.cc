@@ -1,10 +1,10 @@
-// What is wrong with a table, and what is said of it.
+// Cases of bad tables and their errors.
 #include "tests/data/bad_input.h"
 
 namespace espalier::data {
 namespace {
 
-// "0,1,...,": names of columns.
+// Returns column names as "0,1,...,".
 std::string Columns(int count) {
   std::string header;
   for (int i = 0; i < count; ++i) header += std::to_string(i) + ",";
@@ -17,13 +17,13 @@ std::string Identifiers(int rows) {
   return text;
 }
 
-// The rows where v is true are for validation.
+// Makes the rows where v is true the validation rows.
 Given Validated(std::string content) {
   return With(Csv(std::move(content)),
               [](spec::JobSpec& job) { job.data.validation.column = std::string("v"); });
 }
 
-// Two files, of which the first is good.
+// Returns two files. The first one is good.
 Given More(std::string content) {
   return [=](DataFixture& f) {
     f.Train(kStart);
@@ -46,7 +46,7 @@ void Doubles(spec::JobSpec& job) {
   job.data.features.scale.kind = spec::ScaleKind::kStandard;
 }
 
-// The first record, and what the job says of columns.
+// Returns cases of bad first records and of bad columns in the job.
 std::vector<BadCase> Headers() {
   return {
       {"a column twice", Csv("a,b,a,y\n1,2,3,0\n"), StatusCode::kInvalidArgument,
@@ -138,7 +138,7 @@ std::vector<BadCase> MoreHeaders() {
   };
 }
 
-// Files that are well formed and no model can be trained on.
+// Returns cases of well-formed files that no model can be trained on.
 std::vector<BadCase> SetCases() {
   return {
       {"an empty file", Csv(""), StatusCode::kBadInput,

@@ -1,4 +1,4 @@
-// What is wrong inside of text, and what is said of it.
+// Cases of bad text and their errors.
 #include "tests/data/bad_input.h"
 
 namespace espalier::data {
@@ -17,7 +17,7 @@ const std::string kMissing = "the value is missing ... data.features.nulls";
 
 const std::string kInfinite = "the value is infinite ... finite number";
 
-// A row after three good lines.
+// Returns a file with this row after three good lines.
 Given Row(const std::string& content) { return Csv(kStart + content); }
 
 void Multiline(spec::JobSpec& job) { job.data.csv.multiline = true; }
@@ -27,7 +27,7 @@ void NoHeader(spec::JobSpec& job) {
   job.data.label = {int64_t{0}};
 }
 
-// A regression of y with the weight w.
+// Makes the job a regression of y with the weight w.
 Given Priced(std::string content) {
   return With(Csv(std::move(content)), [](spec::JobSpec& job) {
     job.model.task = spec::Task::kRegression;
@@ -35,7 +35,7 @@ Given Priced(std::string content) {
   });
 }
 
-// After 12 good bytes of two lines.
+// Returns LIBSVM text whose first two lines, 12 bytes, are good.
 Given Svm(std::string content) {
   return With(Named("a.libsvm", "0 1:1\n# two\n" + content), [](spec::JobSpec& job) {
     job.data.label = {int64_t{0}};
@@ -43,7 +43,7 @@ Given Svm(std::string content) {
   });
 }
 
-// Values of features, in a file whose rows 1 to 3 are good.
+// Returns cases of bad feature values. Rows 1 to 3 of the file are good.
 std::vector<BadCase> Values() {
   return {
       {"text for a number", Row("1,x2,1\n"), StatusCode::kBadInput, kNotNumber,
@@ -100,7 +100,7 @@ std::vector<BadCase> OtherValues() {
   };
 }
 
-// Records, labels, in the same file.
+// Returns cases of bad records and labels in the same file.
 std::vector<BadCase> Records() {
   return {
       {"few fields", Row("1,2\n"), StatusCode::kBadInput,
@@ -132,7 +132,7 @@ std::vector<BadCase> Records() {
   };
 }
 
-// Fields that may be written in another way than the job says.
+// Returns cases of fields whose quotes or escapes may differ from the job's.
 std::vector<BadCase> Escapes() {
   const std::string advice = " ... backslashes ... data.csv.escape: \"\\\\\"";
   const auto no_quote = [](spec::JobSpec& job) {
@@ -165,7 +165,7 @@ std::vector<BadCase> Escapes() {
   };
 }
 
-// Fields over several lines.
+// Returns cases of fields over several lines.
 std::vector<BadCase> Lines() {
   return {
       {"a quote left open with multiline", With(Csv(kStart + "1,\"2\n3,4,0\n"), Multiline),
@@ -178,7 +178,6 @@ std::vector<BadCase> Lines() {
   };
 }
 
-// Targets and weights of a regression job.
 void Multilabel(spec::JobSpec& job) { job.model.task = spec::Task::kMultilabel; }
 
 std::vector<BadCase> Regression() {
@@ -223,7 +222,7 @@ std::vector<BadCase> Regression() {
   };
 }
 
-// Rows of a file without header, where columns have no names.
+// Returns cases of files without a header, whose columns have no names.
 std::vector<BadCase> Positions() {
   return {
       {"text for a number without header", With(Csv("1,2\n0,x\n"), NoHeader), StatusCode::kBadInput,
@@ -234,7 +233,7 @@ std::vector<BadCase> Positions() {
   };
 }
 
-// LIBSVM text.
+// Returns cases of LIBSVM text.
 std::vector<BadCase> Svm() {
   return {
       {"a pair without label", Svm("1:2 2:3\n"), StatusCode::kBadInput,

@@ -13,22 +13,22 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// As quality_recipe.py computed them with NumPy.
+// Expected values in this file are from NumPy, by quality_recipe.py.
 const Numbers kColumn = {-4, -0.5, 0, 0, 0, 0, 0, 0,  0,  0,  0,  0,  0,      0,
                          1,  1,    2, 3, 3, 5, 8, 13, 21, 34, 55, 89, 1000000};
 
-TEST_CASE("bin edges are those of NumPy, heavy values first") {
+TEST_CASE("bin edges equal NumPy's, heavy values first") {
   CHECK(BinEdges(kColumn, 6) == Numbers{-4, 0, 1, 3, 8, 34, 1e6});
   const Numbers few = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 5, 8};
   CHECK(BinEdges(few, 8) == Numbers{0, 1, 2, 3, 5, 8});
   CHECK(BinEdges(Numbers{7, 7}, 8) == Numbers{7});
 }
 
-TEST_CASE("bin edges ascend, are at most one more than bins and hold both ends") {
+TEST_CASE("bin edges ascend, include both ends and are at most bins + 1") {
   std::mt19937_64 random(3);
   for (int round = 0; round < 300; ++round) {
     Numbers x(1 + random() % 400);
-    for (double& v : x) {  // heavy values among others, of any size
+    for (double& v : x) {  // some heavy values among others of any size
       const uint64_t draw = random();
       v = draw % 3 == 0 ? static_cast<double>(draw % 4) : static_cast<double>(draw >> 11) - 1e15;
       if (round % 7 == 0) v *= 1e292;
@@ -43,7 +43,7 @@ TEST_CASE("bin edges ascend, are at most one more than bins and hold both ends")
     double before = 0;
     for (const double v : x) {
       const double place = PlaceAmong(edges, v);
-      CHECK(place >= before);  // of ascending values
+      CHECK(place >= before);
       CHECK(place <= static_cast<double>(edges.size() - 1));
       before = place;
     }
@@ -53,7 +53,7 @@ TEST_CASE("bin edges ascend, are at most one more than bins and hold both ends")
   }
 }
 
-TEST_CASE("places among bins are the sums of the codes of NumPy") {
+TEST_CASE("places among bins are the sums of NumPy's codes") {
   const Numbers edges = {-4, 0, 1, 3, 8, 34, 1e6};
   CHECK(PlaceAmong(edges, -10) == 0);
   CHECK(PlaceAmong(edges, -2) == 0.5);
@@ -67,7 +67,7 @@ TEST_CASE("places among bins are the sums of the codes of NumPy") {
   CHECK(PlaceAmong(Numbers{-largest, largest}, 0) == 0.5);
 }
 
-TEST_CASE("the smooth clip is that of NumPy and holds at any size") {
+TEST_CASE("the smooth clip equals NumPy's and holds at any size") {
   const double factor = 0.15384615384615385;
   CHECK(SmoothClip(-10 * factor) == Approx(-1.368949942788826).epsilon(1e-15));
   CHECK(SmoothClip(0.5 * factor) == Approx(0.07689780237765241).epsilon(1e-15));
@@ -76,7 +76,7 @@ TEST_CASE("the smooth clip is that of NumPy and holds at any size") {
   CHECK(SmoothClip(-1e300) == -3);
 }
 
-// A table of one number with a heavy value and a null, and a label.
+// Writes a table of a label and a number with a heavy value and a null.
 void MakeTable(DataFixture& f) {
   std::string csv = "a,y\n";
   for (const double v : kColumn) csv += std::to_string(v) + ",0\n";
@@ -119,7 +119,7 @@ TEST_CASE("label smoothing is at most the share of the rarest class") {
   CHECK_FALSE(f.Profile()->preprocessing.label_smoothing.has_value());
 }
 
-TEST_CASE("the range of training targets is kept where predictions are clipped") {
+TEST_CASE("the range of targets is kept if predictions are clipped") {
   DataFixture f;
   f.Train("a,y\n1,-2.5\n2,7\n");
   f.job.model.task = spec::Task::kRegression;

@@ -1,4 +1,4 @@
-// The spellings of one class, and of one value of a category.
+// The spellings of one class and of one category.
 #include "src/data/table/class_text.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ Counts Joined(Counts counts) {
   return counts;
 }
 
-TEST_CASE("a number has one plain decimal") {
+TEST_CASE("a number has one plain decimal form") {
   for (const char* text : {"12.5", "+12.50", "1.25e1", "125E-1", "12.500", " 12.5 "}) {
     INFO(text);
     CHECK(PlainDecimal(text) == "12.5");

@@ -10,7 +10,7 @@ namespace {
 
 using Weights = std::vector<double>;
 
-TEST_CASE("balanced weights are of the training rows alone, and all add up to their number") {
+TEST_CASE("balanced weights add up to the number of training rows") {
   DataFixture f;
   f.job.train.class_weight.balanced = true;
   f.job.data.shard_bytes = 1024;
@@ -19,7 +19,7 @@ TEST_CASE("balanced weights are of the training rows alone, and all add up to th
     const char* label = i % 6 == 0 ? "b" : i % 6 < 3 ? "c" : "a";
     text += std::to_string(i) + ",0," + label + "\n";
   }
-  for (int i = 0; i < 50; ++i) text += "0,1,b\n";  // validation
+  for (int i = 0; i < 50; ++i) text += "0,1,b\n";  // validation rows
   f.Train(text);
   f.job.data.validation.column = std::string("v");
   const auto profile = f.Profile();
@@ -30,7 +30,7 @@ TEST_CASE("balanced weights are of the training rows alone, and all add up to th
   CHECK(profile->preprocessing.class_weights == Weights{600.0 / 3 / 300, 2, 1});
 }
 
-TEST_CASE("given weights go by label, in the order of the classes, and are 1 for the others") {
+TEST_CASE("given weights follow the class order; others are 1") {
   DataFixture f;
   f.Train("x,y\n1,0\n2,10\n3,2\n4,0\n");
   CHECK(f.Profile()->preprocessing.class_weights.empty());
@@ -40,7 +40,7 @@ TEST_CASE("given weights go by label, in the order of the classes, and are 1 for
   CHECK(f.Profile()->preprocessing.class_weights == Weights{3, 1, 0.5});
 }
 
-TEST_CASE("a weight for what is no class is told with the class that may be meant") {
+TEST_CASE("a weight for an unknown class suggests the nearest class") {
   DataFixture f;
   f.Train("x,y\n1,yes\n2,no\n");
   f.job.train.class_weight.given = {{"yess", 2}};
@@ -52,7 +52,7 @@ TEST_CASE("a weight for what is no class is told with the class that may be mean
   CHECK_THAT(f.Profile().status().message(), Says("train.class_weight: all classes weigh 0"));
 }
 
-TEST_CASE("balanced weights of labels are rows with 0 by rows with 1, within bounds") {
+TEST_CASE("balanced label weights are the ratio of 0s to 1s, bounded") {
   DataFixture f;
   f.job.model.task = spec::Task::kMultilabel;
   f.job.data.label = {std::string("p"), std::string("q"), std::string("never"),
@@ -63,7 +63,7 @@ TEST_CASE("balanced weights of labels are rows with 0 by rows with 1, within bou
     text += std::to_string(i) + ",0," + (i % 3 == 0 ? "1" : "0") + (i % 7 == 0 ? ",0" : ",1") +
             ",0,1," + (i == 5 ? "1" : "0") + "\n";
   }
-  for (int i = 0; i < 50; ++i) text += "0,1,1,1,1,0,1\n";  // validation
+  for (int i = 0; i < 50; ++i) text += "0,1,1,1,1,0,1\n";  // validation rows
   f.Train(text);
   f.job.data.validation.column = std::string("v");
   CHECK(f.Profile()->preprocessing.class_weights.empty());
@@ -75,7 +75,7 @@ TEST_CASE("balanced weights of labels are rows with 0 by rows with 1, within bou
   CHECK(profile->preprocessing.class_weights == Weights{2, 429.0 / 2574, 1, 1, 1000});
 }
 
-TEST_CASE("given weights of labels go by the names of their columns") {
+TEST_CASE("given label weights go by column name") {
   DataFixture f;
   f.job.model.task = spec::Task::kMultilabel;
   f.job.data.label = {std::string("spam"), std::string("urgent"), std::string("1")};
@@ -89,7 +89,7 @@ TEST_CASE("given weights of labels go by the names of their columns") {
              Says("train.class_weight: names 'spamm' ... data.label ... did you mean 'spam'?"));
 }
 
-TEST_CASE("counts below 0 are refused for Poisson, and its targets are not scaled") {
+TEST_CASE("Poisson refuses counts below 0 and does not scale targets") {
   DataFixture f;
   f.job.model.task = spec::Task::kRegression;
   f.job.model.loss = spec::Loss::kPoisson;

@@ -1,4 +1,4 @@
-// Which kind of column a sample of values is.
+// The kind of column that a sample of values suggests.
 #include "src/data/features/column_judgement.h"
 
 #include <catch2/catch.hpp>
@@ -61,7 +61,7 @@ TEST_CASE("common words for null do not count as values") {
   CHECK(Judged({"red", "None", "blue"}) == "categorical");
 }
 
-TEST_CASE("dates have the forms that can mean one moment only") {
+TEST_CASE("only unambiguous forms of dates are dates") {
   for (const char* text :
        {"2024-02-29 23:59:58 UTC", "2024-02-29 23:59:58.000 +0000", "2024/02/29", "29.02.2024",
         "20240229T235958Z", "2024-02-29T23:59:58+01:00[Europe/Paris]",
@@ -89,7 +89,7 @@ TEST_CASE("dates with two meanings need a format") {
   CHECK(DateFormatsOf("555-1234").empty());
 }
 
-TEST_CASE("numbers that people write need a key") {
+TEST_CASE("numbers with separators or units need a key") {
   CHECK(Judged({"28,7", "1,25", "3"}) == "undecided: decimal comma");
   CHECK(Judged({"1.234,5", "2.000,25"}) == "undecided: decimal comma");
   CHECK(Judged({"1,234.5", "1,000", "999"}) == "undecided: thousands");
@@ -115,7 +115,7 @@ TEST_CASE("numbers that people write need a key") {
         "categorical");
 }
 
-TEST_CASE("a declared form of numbers is read") {
+TEST_CASE("a declared number format is read") {
   spec::DataSpec data;
   data.csv.decimal = ',';
   CHECK(Judged({"28,7", "1,25"}, {.name = "a"}, ValueRules(data, true)) == "numeric");
@@ -125,7 +125,7 @@ TEST_CASE("a declared form of numbers is read") {
   CHECK(Judged({"1,5", "unknown", "unknown"}, {.name = "a"}, ValueRules(data, true)) == "numeric");
 }
 
-TEST_CASE("columns that are no features are left out with a reason") {
+TEST_CASE("columns that are not features are left out with a reason") {
   const auto counts = [](int64_t i) { return std::to_string(i); };
   CHECK(Judged(Repeated(60, counts), {.name = ""}) == "left out: row_number");
   CHECK(Judged(Repeated(60, counts), {.name = "Unnamed: 0"}) == "left out: row_number");

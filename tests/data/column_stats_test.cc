@@ -9,7 +9,7 @@
 namespace espalier::data {
 namespace {
 
-// The definition, column by column.
+// Returns the statistics of one column by their definition.
 spec::ColumnStats Naive(const std::vector<float>& data, int64_t columns, int64_t c) {
   spec::ColumnStats stats;
   double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
@@ -43,7 +43,7 @@ spec::ColumnStats Naive(const std::vector<float>& data, int64_t columns, int64_t
 
 }  // namespace
 
-TEST_CASE("sums side by side have the bits of sums one by one, with and without nulls") {
+TEST_CASE("sums of several columns at once have the bits of single sums") {
   std::mt19937 random(3);
   std::normal_distribution<float> normal(2, 5);
   for (const int64_t columns : {1, 3, 4, 7, 16, 37, 200}) {

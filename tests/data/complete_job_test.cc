@@ -1,4 +1,4 @@
-// A submitted job, completed by a look at its table.
+// A submitted job that is completed from its table.
 #include "src/data/input/complete_job.h"
 
 #include <catch2/catch.hpp>
@@ -18,7 +18,7 @@ std::string Csv(const std::string& header, int64_t rows,
   return text;
 }
 
-// A job of three lines over the file.
+// Completes a job of three lines that reads this file.
 JobCompletion::Completed Completed(DataFixture& f, const std::string& csv,
                                    const std::string& more = "") {
   const std::string yaml = "data: {train: " + f.Train(csv) + ", label: y}\noutput: m\n" + more;
@@ -80,17 +80,17 @@ TEST_CASE("a table of few rows keeps all of them") {
   CHECK(job(9'000).data.validation.fraction == 0.1);
 }
 
-TEST_CASE("the number of rows is estimated by the first ones") {
+TEST_CASE("the number of rows is estimated from the first ones") {
   DataFixture f;
   const auto row = [](int64_t i) {
     return std::to_string(1'000'000 + i) + "," + (i % 2 ? "a" : "b");
   };
   const auto completed = Completed(f, Csv("x,y", 100'000, row));
   CHECK(completed.job.data.validation.fraction == 0.1);
-  CHECK(spec::LeafCount(completed.job.train) == 8);  // of a batch of 512
+  CHECK(spec::LeafCount(completed.job.train) == 8);  // for a batch of 512
 }
 
-TEST_CASE("a job without a preset is planned as it is") {
+TEST_CASE("a job without a preset is planned unchanged") {
   DataFixture f;
   const auto completed = Completed(
       f, Csv("x,y", 100, [](int64_t i) { return std::to_string(i) + ",a"; }), "preset: none\n");

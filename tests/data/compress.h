@@ -12,7 +12,7 @@
 
 namespace espalier::data {
 
-// One gzip member.
+// Returns one gzip member.
 inline std::string Gzip(const std::string& text, int level = 6) {
   z_stream z{};
   REQUIRE(deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
@@ -27,7 +27,7 @@ inline std::string Gzip(const std::string& text, int level = 6) {
   return out;
 }
 
-// One zstd frame, with a checksum of its content.
+// Returns one zstd frame with a content checksum.
 inline std::string Zstd(const std::string& text, int level = 3) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
@@ -40,7 +40,7 @@ inline std::string Zstd(const std::string& text, int level = 3) {
   return out;
 }
 
-// One xz stream with a CRC-64.
+// Returns one xz stream with a CRC-64.
 inline std::string Xz(const std::string& text) {
   std::string out(lzma_stream_buffer_bound(text.size()), '\0');
   size_t size = 0;
@@ -51,7 +51,7 @@ inline std::string Xz(const std::string& text) {
   return out;
 }
 
-// One stream or frame of a codec of Arrow.
+// Returns one stream or frame of one of Arrow's codecs.
 inline std::string ByArrow(arrow::Compression::type type, const std::string& text) {
   const auto codec = arrow::util::Codec::Create(type);
   REQUIRE(codec.ok());
@@ -79,7 +79,8 @@ inline std::string Lz4(const std::string& text) {
   return ByArrow(arrow::Compression::LZ4_FRAME, text);
 }
 
-// Blocks of `block` bytes in chunks of `chunk`, as Hadoop's codecs for snappy and lz4 write them.
+// Returns blocks of `block` bytes in chunks of `chunk`, as Hadoop's snappy and lz4 codecs write
+// them.
 inline std::string HadoopBlocks(arrow::Compression::type type, const std::string& text,
                                 size_t block, size_t chunk) {
   const auto codec = arrow::util::Codec::Create(type);

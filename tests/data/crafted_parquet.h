@@ -1,5 +1,5 @@
-// Parquet files by hand, which no writer would make: the format's Thrift structs in the compact
-// protocol, with whatever lies a test wants. Format: https://parquet.apache.org/docs/file-format/
+// Handmade Parquet files that no writer would produce: Thrift structs in the compact protocol, with
+// any false value. Format: https://parquet.apache.org/docs/file-format/
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace espalier::data {
 
-// One struct of Thrift's compact protocol, field by field with rising numbers.
+// A struct of Thrift's compact protocol. Fields are added in ascending order.
 class ThriftStruct {
  public:
   ThriftStruct& Int(int id, int64_t value, bool wide = false) {
@@ -29,7 +29,7 @@ class ThriftStruct {
     bytes_ += value.Bytes();
     return *this;
   }
-  // Of structs.
+  // Adds a list of structs.
   ThriftStruct& List(int id, const std::vector<ThriftStruct>& values) {
     Head(id, 9);
     bytes_ += '\xFC';
@@ -37,7 +37,7 @@ class ThriftStruct {
     for (const ThriftStruct& value : values) bytes_ += value.Bytes();
     return *this;
   }
-  // Of one text.
+  // Adds a list of one text.
   ThriftStruct& ListOfText(int id, const std::string& text) {
     Head(id, 9);
     bytes_ += '\x18';
@@ -45,7 +45,7 @@ class ThriftStruct {
     bytes_ += text;
     return *this;
   }
-  // Of one number.
+  // Adds a list of one number.
   ThriftStruct& ListOfInt(int id, int value) {
     Head(id, 9);
     bytes_ += '\x15';
@@ -67,7 +67,7 @@ class ThriftStruct {
   int last_ = 0;
 };
 
-// The footer's length, as a whole file says it.
+// Returns the footer's length that a whole file specifies.
 inline uint32_t FooterBytes(const std::string& file) {
   uint32_t size = 0;
   std::memcpy(&size, file.data() + file.size() - 8, sizeof(size));
@@ -79,17 +79,17 @@ inline std::string WithFooter(const std::string& pages, const std::string& foote
   return pages + footer + std::string(reinterpret_cast<const char*>(&size), 4) + "PAR1";
 }
 
-// What a crafted file says; as it stands all of it is true: two rows of the doubles `a` and `y`.
+// Values of a crafted file. The defaults are true: two rows of the doubles `a` and `y`.
 struct Crafted {
   int64_t footer_rows = 2, group_rows = 2;
   int64_t chunk_values = 2, page_values = 2;
   int groups = 1;
-  int type = 5;  // DOUBLE, in the schema and the chunks
+  int type = 5;  // DOUBLE, for the schema and the chunks
   int codec = 0, encoding = 0, page_kind = 0;
-  int64_t uncompressed = -1;  // of a page; -1: the truth, as below
+  int64_t uncompressed = -1;  // bytes of a page; -1: the true value, also below
   int64_t compressed = -1;
   int64_t chunk_begin = -1, chunk_bytes = -1;
-  std::string other_file;  // where the chunks are said to be
+  std::string other_file;  // path of the chunks' file
 };
 
 inline std::string CraftedParquet(const Crafted& say) {
@@ -129,7 +129,7 @@ inline std::string CraftedParquet(const Crafted& say) {
   return WithFooter(file, footer.Bytes());
 }
 
-// No rows, and a schema of groups within groups with one column at the end.
+// Returns a file without rows. Its schema has one column within `depth` nested groups.
 inline std::string NestedParquet(int depth) {
   std::vector<ThriftStruct> schema;
   for (int i = 0; i <= depth; ++i) {

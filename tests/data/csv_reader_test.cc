@@ -37,9 +37,9 @@ class TextFile : public storage::ReadableFile {
 };
 
 using Record = std::vector<std::string>;
-using Records = std::map<int64_t, Record>;  // by offset; a bad one is {"!"}
+using Records = std::map<int64_t, Record>;  // by offset; a bad record is {"!"}
 
-// Adds the records of a range; fails the test when one is there already.
+// Adds the records of a range. Fails the test if two records have one offset.
 uint32_t Read(const std::string& text, const spec::CsvOptions& options, CsvRange range,
               Records* records, int64_t window = CsvReader::kWindowBytes) {
   const TextFile file(text);
@@ -91,11 +91,11 @@ TEST_CASE("with multiline a quoted field holds line breaks") {
   CHECK(ReadAll("\"a\nb\r\n\nc\",d\r\n\"1\",2\n3,4", multiline) ==
         Records{{0, {"a\nb\r\n\nc", "d"}}, {13, {"1", "2"}}, {19, {"3", "4"}}});
   CHECK(ReadAll("1,2\n\"a\nb\nc", multiline) == Records{{0, {"1", "2"}}, {4, {"!"}}});
-  // The lines that are taken in until a quote is closed may be more than the record's.
+  // The lines read before a quote is closed may be longer than the record.
   CHECK(ReadAll("\"a long first line\r\nx\",rome\r\n\"a long first line\r\ny\",oslo\r\n",
                 multiline) ==
         Records{{0, {"a long first line\r\nx", "rome"}}, {29, {"a long first line\r\ny", "oslo"}}});
-  // Many lines in one field, over several windows.
+  // One field has many lines, over several windows.
   std::string field;
   for (int i = 0; i < 30'000; ++i) field += "line " + std::to_string(i) + "\n";
   Records records;
@@ -125,7 +125,7 @@ TEST_CASE("fields keep their places in the file") {
   CHECK(reader.field_offset(2) == 14);
 }
 
-// A text of all that may come, with records of up to a few hundred bytes.
+// Returns random text with any CSV construct and records of up to a few hundred bytes.
 std::string RandomText(std::mt19937* random) {
   const auto pick = [random](int n) { return static_cast<int>((*random)() % n); };
   std::string text = pick(3) == 0 ? "\xEF\xBB\xBF" : "";
@@ -152,7 +152,7 @@ std::string RandomText(std::mt19937* random) {
   return text;
 }
 
-TEST_CASE("for any cut the union of the shards is the file, each row once") {
+TEST_CASE("for any cut the shards give each row of the file once") {
   std::mt19937 random(7);
   for (int round = 0; round < 400; ++round) {
     const std::string text = RandomText(&random);
@@ -224,8 +224,8 @@ TEST_CASE("lines are counted on demand, forwards and back") {
 }
 
 NumberKind Parse(const std::string& text, double* value) {
-  // Exactly what must be readable, so that the sanitizer sees a byte more; what is before the text
-  // looks like digits.
+  // The buffer ends one byte after the text, so that the sanitizer sees a longer read. Digits
+  // before the text would show a read before its start.
   const std::string padded = std::string(16, '9') + text + ',';
   const std::unique_ptr<char[]> exact(new char[padded.size()]);
   std::copy(padded.begin(), padded.end(), exact.get());
@@ -324,7 +324,7 @@ TEST_CASE("an escape makes a quote or an escape in quotes plain text") {
   CHECK(ReadAll("\"he said \\\"hi\\\"\",2\n3,4\n", options) ==
         Records{{0, {"he said \"hi\"", "2"}}, {19, {"3", "4"}}});
   CHECK(ReadAll("\"C:\\\\\",\"\\\\\\\"\",x\n", options) == Records{{0, {"C:\\", "\\\"", "x"}}});
-  // Before another character, and outside of quotes, it is plain, as in Spark.
+  // The escape is plain before another character and outside quotes, as in Spark.
   CHECK(ReadAll("\"a\\nb\",c\\\\d,\\N\n", options) == Records{{0, {"a\\nb", "c\\\\d", "\\N"}}});
   CHECK(ReadAll("\"a\"\"b\",\"\"\n", options) == Records{{0, {"a\"b", ""}}});
   CHECK(ReadAll("\"a\"\"b\"\n", {.escape = '"'}) == Records{{0, {"a\"b"}}});
@@ -333,7 +333,7 @@ TEST_CASE("an escape makes a quote or an escape in quotes plain text") {
         Records{{0, {"a\"\nb", "2"}}});
 }
 
-TEST_CASE("what a backslash may mean is asked, not guessed") {
+TEST_CASE("an ambiguous backslash is reported, not guessed") {
   CHECK(ReadAll("\"C:\\\\\",2\n3,4\n") == Records{{0, {"!"}}, {9, {"3", "4"}}});
   CHECK(ReadAll("\"C:\\\\\",2\n", {.escape = spec::CsvOptions::kNoEscape}) ==
         Records{{0, {"C:\\\\", "2"}}});
@@ -409,7 +409,7 @@ TEST_CASE("the line that names the delimiter for Excel is left out") {
   CHECK(ReadAll("sep=,\na;b\n", options).begin()->second == Record{"sep=,"});
 }
 
-TEST_CASE("what is no number is told apart") {
+TEST_CASE("text that is not a number has its kind") {
   const std::map<std::string, NumberKind> expected = {{"", NumberKind::kNull},
                                                       {"  ", NumberKind::kNull},
                                                       {"nan", NumberKind::kNull},

@@ -1,4 +1,4 @@
-// Texts and numbers that are dates, and formats of dates.
+// Texts and numbers that are dates, and date formats.
 #include "src/data/features/dates.h"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@ std::optional<double> Read(const char* format, const char* text) {
   return DateFormat(format).Parse(text);
 }
 
-TEST_CASE("all forms of one moment are that moment") {
+TEST_CASE("all spellings of a moment give that moment") {
   for (const char* text :
        {"2024-02-29T23:59:58", "2024-02-29 23:59:58 UTC", "2024-02-29 23:59:58.000 +0000",
         "2024/02/29 23:59:58", "29.02.2024 23:59:58", "20240229T235958Z", "20240229T235958",
@@ -25,7 +25,7 @@ TEST_CASE("all forms of one moment are that moment") {
   CHECK(ParseDate("2024-02-29 23:59:58.1234567899") == kMoment + 0.123456789);
 }
 
-TEST_CASE("what has two meanings or is on no calendar is not a date") {
+TEST_CASE("an ambiguous or impossible date is not a date") {
   for (const char* text :
        {"02/03/2024", "29-02-2024", "2024-02-30", "30.02.2024", "2024-2-29", "0000-00-00",
         "2024/02-29", "20240229", "202402", "2024-02-29 24:00", "2024-02-29 23:59:58 CET",
@@ -44,7 +44,7 @@ TEST_CASE("numbers of days and months are dates, others seconds") {
   CHECK_FALSE(IsMonthNumber(202402.5));
 }
 
-TEST_CASE("a format says how a date is written") {
+TEST_CASE("a format specifies how dates are written") {
   CHECK(Read("%d/%m/%Y", "29/02/2024") == kLeapDay);
   CHECK(Read("%d/%m/%Y", " 29/2/2024 ") == kLeapDay);
   CHECK_FALSE(Read("%m/%d/%Y", "29/02/2024"));

@@ -16,7 +16,7 @@ struct Whole {
   std::string text;
 };
 
-// The text of a file, in pieces of `piece` bytes; the error of the first piece that has one.
+// Reads a file in pieces of `piece` bytes. Returns its text and the first error.
 Whole TextOf(const DataFixture& f, const std::string& path, size_t piece = 100'000) {
   const auto raw = f.files->Open(path);
   REQUIRE(raw.ok());
@@ -43,7 +43,7 @@ std::string Numbers(int rows) {
   return text;
 }
 
-TEST_CASE("compressed text is read as it was, in pieces of any size") {
+TEST_CASE("compressed text is read unchanged in pieces of any size") {
   DataFixture f;
   const std::string text = Numbers(100'000);
   const std::string half = text.substr(0, text.size() / 2), rest = text.substr(text.size() / 2);
@@ -78,7 +78,7 @@ TEST_CASE("compressed text is read as it was, in pieces of any size") {
   }
 }
 
-TEST_CASE("compressed text is read anew when asked for an earlier place, and skips ahead") {
+TEST_CASE("going back in compressed text reads it again from the start") {
   DataFixture f;
   const std::string text = Numbers(100'000);
   for (const std::string& content : {Gzip(text), Zstd(text), Bzip2(text), Xz(text), Lz4(text),
@@ -135,11 +135,11 @@ TEST_CASE("a flipped bit never gives other text") {
   }
 }
 
-TEST_CASE("what is wrong with a compressed file is said in words") {
+TEST_CASE("each defect of a compressed file has its message") {
   struct Row {
     std::string name, content;
     StatusCode code;
-    std::string message;  // a part of it
+    std::string message;  // part of the message
   };
   DataFixture f;
   std::string wrong_crc = Gzip("1,2\n");
@@ -184,7 +184,7 @@ TEST_CASE("what is wrong with a compressed file is said in words") {
   }
 }
 
-TEST_CASE("a header that begins like another kind of file is text") {
+TEST_CASE("a header like the start of another file kind is text") {
   DataFixture f;
   for (const std::string text : {"ORCID,x,y\n0000-1,2,3\n", "PAR1,PAR2\r\n1,2\r\n", "ORC,y\n"}) {
     const auto file = f.files->Open(f.dir.Put("authors.csv", text));
@@ -197,7 +197,7 @@ TEST_CASE("a header that begins like another kind of file is text") {
 
 TEST_CASE("a decompression bomb is stopped") {
   DataFixture f;
-  // Few long records, which take little time to read.
+  // Few, long records are quick to read.
   const std::string line = "0,0," + std::string(100'000, 'x') + "\n";
   std::string text;
   while (text.size() < (200 << 20)) text += line;
@@ -214,7 +214,7 @@ TEST_CASE("a decompression bomb is stopped") {
     CHECK(profile.status().message().find("decompression bomb (at most 2000 times") !=
           std::string::npos);
   }
-  // One record without an end is stopped by the limit of a record, long before.
+  // The record limit stops a record without an end much earlier.
   f.Train(Gzip("0,0," + std::string(40 << 20, '7')), "long.csv.gz");
   const Status endless = f.Profile().status();
   INFO(endless.ToString());

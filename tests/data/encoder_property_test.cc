@@ -1,6 +1,5 @@
-// What is fitted to a table, written to model.json, read again and applied by whoever scores is
-// what the training saw and what the words of the spec promise, whatever the encoders: over random
-// tables under random rules.
+// Random tables under random rules. Preprocessing that is fitted, written to model.json, read and
+// applied in scoring must equal what training used and what the spec promises.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -21,15 +20,15 @@
 namespace espalier::data {
 namespace {
 
-// ---- the ways of the house ----------------------------------------------------------------------
+// ---- production code ---------------------------------------------------------------------------
 
-// By row that is kept, in the order of the file.
+// Values of the kept rows, in the order of the file.
 template <typename T>
 struct Encoded {
   std::vector<T> inputs, targets, weights;
   std::vector<int32_t> codes, labels;
 
-  // The same bits but for the sign of zeros, which rows stored as bytes do not have.
+  // Ignores the sign of zeros, which rows stored as bytes do not have.
   bool operator==(const Encoded&) const = default;
 };
 
@@ -41,7 +40,7 @@ std::vector<size_t> KeptRows(const RandomTable& table) {
   return kept;
 }
 
-// As the leaves get them.
+// Returns the rows as the leaves get them.
 template <typename T>
 Encoded<T> Trained(DataFixture& f, const RandomTable& table, const spec::TableProfile& profile) {
   const auto store = LoadRows({*f.files, f.plan, f.job}, profile, f.All(profile), f.shards, {});
@@ -92,7 +91,7 @@ void AddScored(const bundle::ModelDocument& model, const RowPiece& piece, Encode
   }
 }
 
-// As a scorer has them, which knows the model alone.
+// Returns the rows as a scorer encodes them. It has only the model.
 template <typename T>
 Encoded<T> Scored(const DataFixture& f, const bundle::ModelDocument& model, int64_t shard_bytes) {
   const auto scan =
@@ -131,7 +130,7 @@ bundle::ModelDocument SavedAndLoaded(const DataFixture& f, const spec::TableProf
   return *loaded;
 }
 
-// ---- one with another -----------------------------------------------------------------------
+// ---- comparisons ------------------------------------------------------------------------------
 
 template <typename T>
 class Comparison {
@@ -170,7 +169,7 @@ class Comparison {
                       << ", expected " << static_cast<double>(expected));
   }
 
-  // Only training rows count.
+  // Returns the values of the training rows.
   template <typename Value, typename Of>
   std::vector<Value> OfTraining(const Of& of) const {
     std::vector<Value> values;
@@ -269,9 +268,9 @@ class Comparison {
   const spec::Preprocessing& fitted_;
   const Encoded<T>& found_;
   const std::vector<size_t> rows_;
-  const long double rounding_;  // of what is shifted and scaled: bytes in T, others in double
+  const long double rounding_;  // epsilon of the scaling: bytes are scaled in T, others in double
   size_t width_ = 0, coded_ = 0;
-  size_t input_ = 0, code_ = 0;  // of the feature that is being compared
+  size_t input_ = 0, code_ = 0;  // of the feature being compared
 };
 
 bool Near(double a, double b, double factor) {
@@ -279,7 +278,7 @@ bool Near(double a, double b, double factor) {
   return a == b || std::fabs(a - b) <= 1e-9 * unit;
 }
 
-// Sums over other shards differ in their last bits; all else is the same.
+// Compares the results of two shard cuts. Only the last bits of sums may differ.
 void CompareCuts(const spec::JobSpec& job, const spec::Schema& schema,
                  const spec::Preprocessing& whole, spec::Preprocessing cut) {
   REQUIRE(cut.features.size() == whole.features.size());
@@ -334,7 +333,7 @@ void CheckTable(const RandomTable& table) {
     REQUIRE(cut.ok());
     CHECK(cut->storage == profile->storage);
     CompareCuts(f.job, schema, profile->preprocessing, cut->preprocessing);
-    std::vector<spec::ShardProfile> turned;  // as members may bring them
+    std::vector<spec::ShardProfile> turned;  // members may report in any order
     for (const ProfiledShard& shard : f.shards) turned.insert(turned.begin(), shard.profile);
     const auto merged = MergeShardProfiles(f.plan, f.job, std::move(turned));
     REQUIRE(merged.ok());
@@ -342,7 +341,7 @@ void CheckTable(const RandomTable& table) {
   }
 }
 
-TEST_CASE("what is fitted, saved, loaded and applied agrees for every encoder") {
+TEST_CASE("fitted, saved, loaded and applied encoders agree") {
   for (uint64_t seed = 0; seed < 150 * TestScale(); ++seed) {
     const RandomTable table = DrawTable(seed);
     INFO("seed " << seed << "\n" << spec::CanonicalText(table.job) << table.Text());

@@ -1,4 +1,4 @@
-// Fields beyond the names of a header: a delimiter at each line's end, the row names of R.
+// Fields beyond the names of a header: a delimiter at the end of lines, or R's row names.
 #include "src/data/input/extra_field.h"
 
 #include "tests/data/fixture.h"
@@ -6,7 +6,7 @@
 namespace espalier::data {
 namespace {
 
-// Rows of a,b,y with `before` and `after` around each; {N} in them is the row's number.
+// Returns rows of a,b,y between `before` and `after`. {N} is the row's number.
 std::string Rows(const std::string& before, const std::string& after, int rows = 300) {
   std::string text;
   for (int i = 0; i < rows; ++i) {
@@ -65,7 +65,7 @@ TEST_CASE("files of one table may differ in their extra field") {
         std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
 }
 
-TEST_CASE("an extra field that is not surely one is refused by name") {
+TEST_CASE("an uncertain extra field is refused by name") {
   const auto refused = [](const std::string& content, spec::ExtraField field = {}) {
     DataFixture f;
     f.job.data.csv.extra_field = field;
@@ -79,13 +79,13 @@ TEST_CASE("an extra field that is not surely one is refused by name") {
     INFO(text);
     CHECK(text.find(part) != std::string::npos);
   };
-  // Row numbers and an empty end: a delimiter at the end, or a column of R without values.
+  // Row numbers and an empty last field: a delimiter at the end, or a column of R without values.
   has(refused("a,b,y\n" + Rows("", "").insert(0, "1,2,no,\n")), "It ends with a delimiter");
   has(refused("a,y\n1,no,\n2,no,\n3,yes,\n"), "data.csv.extra_field: first");
-  // A decimal comma in each row.
+  // Each row has a decimal comma.
   has(refused("a,b,y\n" + Rows("7,", "")), "data.csv.extra_field: first");
   has(refused("a,b,y\n" + Rows("row{N},", "")), "data.csv.extra_field: first");
-  // A value in the field that was empty.
+  // The field that was empty has a value.
   has(refused("a,b,y\n" + Rows("", ",") + "1,2,no,5\n"), "data.csv.extra_field: none");
   has(refused("a,b,y\n" + Rows("", ","), spec::ExtraField::kNone), "ends with a delimiter");
   has(refused("a,b,y\n" + Rows("{N},", ""), spec::ExtraField::kNone), "has 4 fields, expected 3");
@@ -116,7 +116,7 @@ TEST_CASE("without a header an empty last field is left out") {
     f.Train(text);
     CHECK(f.AllRows() == Expected());
   }
-  // A key that names the last column keeps it.
+  // A key that names the last column keeps the column.
   f.job.data.label = {int64_t{3}};
   CHECK(f.Profile().status().message().find("the label is empty") != std::string::npos);
 }

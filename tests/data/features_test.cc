@@ -1,4 +1,4 @@
-// Features that are not the numbers their columns hold: groups, categories, dates, logarithms.
+// Features that differ from the numbers in their columns: groups, categories, dates, logarithms.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <iterator>
@@ -33,7 +33,7 @@ std::string ErrorOf(DataFixture& f) {
   return profile.ok() ? "" : profile.status().ToString();
 }
 
-TEST_CASE("MurmurHash3 is that of its author's test values") {
+TEST_CASE("MurmurHash3 matches its author's test values") {
   const auto hash = [](std::string_view text) { return HashedCode(text, int64_t{1} << 32); };
   CHECK(hash("") == 0);
   CHECK(hash("a") == 0x3c2569b2);
@@ -44,7 +44,7 @@ TEST_CASE("MurmurHash3 is that of its author's test values") {
   CHECK(HashedCode("abc", 10) == 0xb3dd93fa % 10);
 }
 
-TEST_CASE("log1p is the mathematical library's to a few units in the last place") {
+TEST_CASE("log1p equals the library's to a few units in the last place") {
   for (const double x :
        {0.0, 1e-300, 1e-17, -1e-9, 1e-4, 0.1,       -0.2, -0.3,  -0.9,    0.39,        0.41,
         0.5, 1.0,    2.0,   7.5,   1e3,  12345.678, 1e9,  1e100, 1.7e308, -0.999999999}) {
@@ -53,7 +53,7 @@ TEST_CASE("log1p is the mathematical library's to a few units in the last place"
   }
 }
 
-TEST_CASE("dates give their parts, and what is no date is told") {
+TEST_CASE("dates give their parts, and bad dates are refused") {
   const double leap = *ParseDate("2024-02-29T23:59:58.5Z");
   CHECK(leap == 1709251198.5);
   CHECK(*ParseDate(" 1970-01-01 ") == 0);
@@ -83,7 +83,7 @@ TEST_CASE("dates give their parts, and what is no date is told") {
   CHECK(PartOf(*ParseDate("0001-01-01"), spec::DatePart::kWeekday) == 0);
 }
 
-TEST_CASE("categories have the codes of their vocabulary, in training and elsewhere") {
+TEST_CASE("categories have vocabulary codes in training and validation") {
   DataFixture f;
   f.job.data.features.groups = {Categories({"c"})};
   f.job.data.validation.column = std::string("v");
@@ -94,7 +94,7 @@ TEST_CASE("categories have the codes of their vocabulary, in training and elsewh
     REQUIRE(profile.ok());
     const spec::FittedFeature& c = profile->preprocessing.features[1];
     CHECK(c.vocabulary == Strings{"", "blue", "red"});
-    CHECK(c.codes == 3);  // nothing else in training rows
+    CHECK(c.codes == 3);  // training rows have no other value
     CHECK(spec::InputsOf(profile->preprocessing).dense == 1);
     CHECK(spec::InputsOf(profile->preprocessing).coded == std::vector<spec::CodedInput>{{3, 0}});
     auto shards = std::move(f.shards);
@@ -104,7 +104,7 @@ TEST_CASE("categories have the codes of their vocabulary, in training and elsewh
     CHECK(train.inputs == Doubles{1, 2, 4, 5, 6});
     CHECK(train.codes == Codes{2, 1, 0, 2, 0});
     CHECK(GatherAll(**store, spec::FileRole::kValidation).codes == Codes{-1});  // green
-    // Read again from the file.
+    // The rows are read again from the file.
     std::vector<ProfiledShard> none;
     const auto again = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), none, {});
     REQUIRE(again.ok());
@@ -131,7 +131,7 @@ TEST_CASE("rare values share one code, which unseen ones have too") {
   CHECK(GatherAll(**store, spec::FileRole::kValidation).codes == Codes{1, 0, 1});
 }
 
-TEST_CASE("whole numbers are categories in their order, written as floats too") {
+TEST_CASE("whole numbers are ordered categories, also as floats") {
   spec::FittedFeature feature;
   FitVocabulary({{"10", 1}, {"9", 1}, {"9.0", 2}, {"", 1}}, {}, &feature);
   CHECK(feature.vocabulary == Strings{"", "9", "10"});
@@ -143,7 +143,7 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   Vocabularies(fitted).Extend({texts}, &maps);
   texts.IndexOf("");
   Vocabularies(fitted).Extend({texts}, &maps);
-  CHECK(maps == CodeMaps{{3, 2, 0}});  // 3: none
+  CHECK(maps == CodeMaps{{3, 2, 0}});  // 3: no code
   spec::FittedFeature mixed;
   FitVocabulary({{"10", 1}, {"9", 1}, {"x", 1}}, {}, &mixed);
   CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
@@ -153,7 +153,7 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   CHECK(spelled.vocabulary == Strings{"1", "2.5", "x"});
 }
 
-TEST_CASE("rare values have no code with zero_rare, and few values are one-hot") {
+TEST_CASE("zero_rare gives rare values no code, few values are one-hot") {
   const std::map<std::string, int64_t> counts = {{"a", 9}, {"b", 30}, {"c", 31}, {"", 40}};
   spec::FittedFeature feature{.embedding = 8};
   FitVocabulary(counts, {.min_count = 30, .zero_rare = true}, &feature);
@@ -174,10 +174,10 @@ TEST_CASE("rare values have no code with zero_rare, and few values are one-hot")
   for (const char* text : {"a", "b", "", "unseen"}) texts.IndexOf(text);
   CodeMaps maps;
   Vocabularies(fitted).Extend({texts}, &maps);
-  CHECK(maps == CodeMaps{{2, 0, 2, 2}});  // 2: none
+  CHECK(maps == CodeMaps{{2, 0, 2, 2}});  // 2: no code
 }
 
-TEST_CASE("Parquet's booleans are the categories that CSV files write as True and FALSE") {
+TEST_CASE("Parquet booleans are the categories True and FALSE of CSV") {
   spec::Preprocessing fitted;
   spec::FittedFeature& flag = fitted.features.emplace_back();
   FitVocabulary({{"True", 1}, {"FALSE", 1}, {"yes", 1}}, {}, &flag);
@@ -185,7 +185,7 @@ TEST_CASE("Parquet's booleans are the categories that CSV files write as True an
   for (const char* text : {"true", "false", "True", "TRUE"}) texts.IndexOf(text);
   CodeMaps maps;
   Vocabularies(fitted).Extend({texts}, &maps);
-  CHECK(maps == CodeMaps{{1, 0, 1, 3}});  // 3: none
+  CHECK(maps == CodeMaps{{1, 0, 1, 3}});  // 3: no code
 }
 
 TEST_CASE("many categories make wider codes, and too many are refused") {
@@ -198,7 +198,7 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
     }
     return text;
   };
-  f.job.data.shard_bytes = 512;  // shards of few values, which are numbered by each shard anew
+  f.job.data.shard_bytes = 512;  // small shards, whose codes are numbered separately
   f.Train(rows(700));
   const Gathered all = f.AllRows();
   std::vector<bool> seen(700);
@@ -218,7 +218,7 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
   CHECK(*std::max_element(hashed.codes.begin(), hashed.codes.end()) == 49);
 }
 
-// Of column c: `frequent` values twice, and `rare` ones once, mixed.
+// Returns a table of column c: `frequent` values twice and `rare` values once, mixed.
 std::string Frequencies(int frequent, int rare) {
   std::string first = "c,y\n", second;
   for (int i = 0; i < std::max(frequent, rare); ++i) {
@@ -229,7 +229,7 @@ std::string Frequencies(int frequent, int rare) {
   return first + second;
 }
 
-TEST_CASE("a vocabulary is of the values with min_count rows, however many there are besides") {
+TEST_CASE("a vocabulary holds all values with min_count rows") {
   DataFixture f;
   f.job.data.features.groups = {Categories({"c"})};
   f.job.data.features.groups[0].min_count = 2;
@@ -246,7 +246,7 @@ TEST_CASE("a vocabulary is of the values with min_count rows, however many there
     REQUIRE(f.shards.size() == shards);
     CHECK(profile->preprocessing.features[0].vocabulary == expected);
     CHECK(profile->preprocessing.features[0].codes == 301);
-    for (const bool kept : {true, false}) {  // or read again
+    for (const bool kept : {true, false}) {  // kept rows, or rows that are read again
       for (ProfiledShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
       const auto store =
           LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
@@ -261,7 +261,7 @@ TEST_CASE("a vocabulary is of the values with min_count rows, however many there
                               "... 10,000 ... raise min_count"));
 }
 
-TEST_CASE("values of a column that are to be counted are bounded, in a shard and in all") {
+TEST_CASE("counted values of a column are bounded per shard and overall") {
   DataFixture f;
   f.job.data.features.groups = {Categories({"c"})};
   f.job.data.features.groups[0].min_count = 2;
@@ -269,7 +269,7 @@ TEST_CASE("values of a column that are to be counted are bounded, in a shard and
   REQUIRE(f.Profile().ok());
   const std::string many = "more than 1,000,000 different values, too many to count; hash them";
   FeatureDecoder decoder(f.job.data, f.plan.schema, true);
-  std::vector<spec::ShardProfile> profiles = {f.shards[0].profile};  // of "a"
+  std::vector<spec::ShardProfile> profiles = {f.shards[0].profile};  // the shard of "a"
   auto& counts = profiles[0].categories[0];
   double code = 0;
   for (size_t i = 0; i < kCategoriesCountedMax; ++i) {
@@ -284,7 +284,7 @@ TEST_CASE("values of a column that are to be counted are bounded, in a shard and
              Catch::Contains(many));
 }
 
-TEST_CASE("whole numbers that are written as floats are hashed as whole numbers") {
+TEST_CASE("whole numbers written as floats hash as whole numbers") {
   DataFixture f;
   f.job.data.features.groups = {Categories({"c"})};
   f.job.data.features.groups[0].hash = 1'000'000;
@@ -312,7 +312,7 @@ TEST_CASE("rows that are left out are bounded in their categories, too") {
   }
 }
 
-TEST_CASE("booleans, dates and logarithms are numbers with the scale and nulls of their group") {
+TEST_CASE("booleans, dates and logarithms follow their group's rules") {
   DataFixture f;
   f.job.data.label = {std::string("y")};
   f.job.data.features.nulls.kind = spec::NullKind::kMean;
@@ -335,7 +335,7 @@ TEST_CASE("booleans, dates and logarithms are numbers with the scale and nulls o
   CHECK(all.codes.empty());
 }
 
-TEST_CASE("a number such as 20240229 is that day, any other seconds since 1970") {
+TEST_CASE("20240229 is a day; other numbers are seconds since 1970") {
   const auto seconds = [](const std::string& value) {
     DataFixture f;
     f.job.model.precision = spec::Precision::kFloat64;
@@ -360,7 +360,7 @@ TEST_CASE("a number such as 20240229 is that day, any other seconds since 1970")
   }
 }
 
-TEST_CASE("a value that does not fit its column's type is a bad row that says why") {
+TEST_CASE("a value that does not fit its column's type is a bad row") {
   const auto error = [](spec::FeatureGroup group, const std::string& value) {
     DataFixture f;
     f.job.data.features.groups = {std::move(group)};
@@ -402,7 +402,7 @@ TEST_CASE("groups name columns of the files, each once") {
   CHECK(error({Categories({"y"})}).find("column 'y' is the label") != std::string::npos);
 }
 
-TEST_CASE("a group's columns are features although `columns` does not name them") {
+TEST_CASE("columns of groups are features without being in `columns`") {
   DataFixture f;
   f.job.data.features.columns = {std::string("b")};
   f.job.data.features.groups = {Categories({"a"})};

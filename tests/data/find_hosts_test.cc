@@ -6,7 +6,7 @@
 namespace espalier::data {
 namespace {
 
-// Knows where blocks are, and nothing else.
+// Implements only the block locations.
 class OnlyBlocks : public storage::FileSystem {
  public:
   Result<std::vector<storage::BlockLocation>> BlockLocations(const std::string& path, int64_t,
@@ -38,7 +38,7 @@ class OnlyBlocks : public storage::FileSystem {
   static Status No() { return Unavailable("not here"); }
 };
 
-TEST_CASE("a shard is near the hosts with most of its bytes; what is not known is left open") {
+TEST_CASE("a shard is near the hosts that hold most of its bytes") {
   spec::InputPlan plan;
   plan.files = {{.path = "a", .length = 150}, {.path = "b", .length = 10}, {.path = "c"}};
   plan.shards = {{0, 0, 60}, {0, 60, 120}, {0, 120, 150}, {1, 0, 10}};
@@ -46,7 +46,7 @@ TEST_CASE("a shard is near the hosts with most of its bytes; what is not known i
   FindHosts(files, &plan);
   using Hosts = std::vector<std::string>;
   CHECK(plan.hosts == std::vector<Hosts>{{"n1", "n2"}, {"n1", "n2"}, {"n3"}, {}});
-  CHECK(files.asked == 2);  // once a file that has a shard
+  CHECK(files.asked == 2);  // once per file with a shard
 }
 
 }  // namespace

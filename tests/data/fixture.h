@@ -1,4 +1,4 @@
-// What the tests of data/ share: small files, jobs over them, and the whole way to a row store.
+// Shared parts of the tests of data/: small files, jobs over them, and the steps to a row store.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@
 
 namespace espalier::data {
 
-// A set's rows as the network gets them.
+// Rows of a set as the network gets them.
 struct Gathered {
   std::vector<double> inputs, targets, weights;
   std::vector<int32_t> labels, codes;
@@ -45,7 +45,7 @@ class DataFixture {
     job.output.path = "out";
   }
 
-  // The job's only training file.
+  // Writes the job's only training file.
   std::string Train(const std::string& content, const std::string& name = "train.csv") {
     const std::string path = dir.Put(name, content);
     job.data.train = {path};
@@ -54,7 +54,7 @@ class DataFixture {
 
   Result<spec::InputPlan> Plan() const { return PlanInput(*files, job.data, job.data.shard_bytes); }
 
-  // List, cut and profile all shards; keeps them.
+  // Lists the input, cuts it into shards and profiles all of them.
   Result<spec::TableProfile> Profile() {
     shards.clear();
     ESPALIER_ASSIGN_OR_RETURN(plan, Plan());
@@ -73,7 +73,7 @@ class DataFixture {
             plan::Range{0, profile.test_rows}};
   }
 
-  // Profile and load; all training rows.
+  // Profiles and loads the table. Returns all training rows.
   Gathered AllRows() {
     const auto profile = Profile();
     INFO(profile.status().ToString());
@@ -90,7 +90,7 @@ class DataFixture {
   spec::JobSpec job;
   spec::InputPlan plan;
   std::vector<ProfiledShard> shards;
-  std::vector<std::string> classes;  // of the last AllRows()
+  std::vector<std::string> classes;  // classes of the last AllRows()
 };
 
 }  // namespace espalier::data

@@ -1,4 +1,4 @@
-// `columns: auto`: what is made of columns by what they hold.
+// `columns: auto`: features that follow from the values of columns.
 #include "src/data/input/infer_features.h"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// "a numeric, c.year date": of each feature its column (and part) and its type.
+// Returns the columns, parts and types of the features, as in "a numeric, c.year date".
 std::string Types(const spec::Schema& schema) {
   constexpr const char* kTypes[] = {"numeric", "boolean", "date", "categorical"};
   std::string text;
@@ -25,7 +25,7 @@ std::string Types(const spec::Schema& schema) {
   return text;
 }
 
-TEST_CASE("auto gives each column its type, in its place, and numbers alone no rule at all") {
+TEST_CASE("auto gives each column its type, and numbers alone no rules") {
   DataFixture f;
   f.Train("a,city,day,member,b,y\n1,Rome,2024-02-29,yes,,0\n2,Oslo,2023-01-31,no,7,1\n");
   const auto plan = f.Plan();
@@ -51,7 +51,7 @@ TEST_CASE("a quoted auto is the keyword unless a column has that name") {
   CHECK(Types(f.Plan()->schema) == "auto numeric");
 }
 
-TEST_CASE("without a label, all features are numbers to be given back") {
+TEST_CASE("an autoencoder refuses categories and dates") {
   DataFixture f;
   f.job.data.label.clear();
   f.Train("a,member\n1,yes\n2,no\n");
@@ -63,7 +63,7 @@ TEST_CASE("without a label, all features are numbers to be given back") {
   CHECK(f.Plan().status().message().find("'day' holds dates") != std::string::npos);
 }
 
-TEST_CASE("what the spec says of a column is not judged by its values") {
+TEST_CASE("columns that the spec describes are not judged by values") {
   DataFixture f;
   f.Train("a,city,y\n1,Rome,0\n2,Oslo,1\n");
   f.job.data.features.columns = {std::string("a"), std::string("city")};
@@ -79,15 +79,15 @@ TEST_CASE("what the spec says of a column is not judged by its values") {
   CHECK(spec::InferredText(f.Plan()->schema).empty());
 }
 
-TEST_CASE("the sample goes on in further training files, and ends") {
+TEST_CASE("the sample continues in further training files, and ends") {
   DataFixture f;
   f.job.data.train = {f.dir.Put("a.csv", "a,b,y\n"), f.dir.Put("b.csv", "b,a,y\nx,1,0\n"),
                       f.dir.Put("c.csv", "a,b,y\n2,y,0\n3,z,1\n")};
   CHECK(Types(f.Plan()->schema) == "a numeric, b categorical");
 }
 
-// A column `a` of about `bytes` bytes whose values are those of `value`, by the share of the rows
-// before, and a label `y`.
+// Returns a table of about `bytes` bytes with the column `a` and the label `y`. `value` takes the
+// share of rows before the row.
 std::string Long(int64_t bytes, const std::function<std::string(double)>& value) {
   std::string content = "a,y\n";
   const int64_t rows = bytes / 8;
@@ -107,7 +107,7 @@ TEST_CASE("a small table is judged as a whole") {
   CHECK(Types(f.Plan()->schema) == "a categorical");
 }
 
-TEST_CASE("a large table is judged by blocks of all of it") {
+TEST_CASE("a large table is judged by blocks from all parts of it") {
   DataFixture f;
   f.Train(Long(2 * kWholeTableBytes, [](double at) { return at < 0.3 ? "1" : "x"; }));
   CHECK(Types(f.Plan()->schema) == "a categorical");
@@ -123,7 +123,7 @@ TEST_CASE("a large table is judged by blocks of all of it") {
   CHECK_FALSE(sample->complete);
   CHECK(sample->columns[0].rows() <= kBlocks * kBlockRows);
   CHECK(std::abs(static_cast<double>(sample->rows) / (3.0 * kWholeTableBytes / 8) - 1) < 0.02);
-  CHECK(sample->columns[0].numbers() == 5 * kBlockRows);  // a third of the places
+  CHECK(sample->columns[0].numbers() == 5 * kBlockRows);  // one third of the file
 }
 
 TEST_CASE("a compressed file gives its first rows once") {
@@ -138,7 +138,7 @@ TEST_CASE("a compressed file gives its first rows once") {
   CHECK(sample->columns[0].numbers() == kBlockRows);
 }
 
-TEST_CASE("a row counter goes on from block to block") {
+TEST_CASE("a row counter continues from block to block") {
   DataFixture f;
   std::string content = ",a,y\n";
   for (int i = 0; i < 200'000; ++i) {
@@ -149,7 +149,7 @@ TEST_CASE("a row counter goes on from block to block") {
         std::vector<spec::LeftOutColumn>{{0, spec::LeftOutReason::kRowNumber}});
 }
 
-TEST_CASE("inferred features are those of groups that say the same") {
+TEST_CASE("inferred features equal those of explicit groups") {
   const auto rows = [](bool grouped) {
     DataFixture f;
     f.job.data.features.nulls.kind = spec::NullKind::kMean;
@@ -170,7 +170,7 @@ TEST_CASE("inferred features are those of groups that say the same") {
   CHECK(rows(false).codes == std::vector<int32_t>{2, 0, 1});
 }
 
-TEST_CASE("text with too many values is refused with the way out") {
+TEST_CASE("text with too many values is refused with a suggestion") {
   DataFixture f;
   std::string content = "id,y\n";
   for (int i = 0; i < 20'002; ++i)
@@ -183,7 +183,7 @@ TEST_CASE("text with too many values is refused with the way out") {
                                              Catch::Contains("type: categorical, hash: 1000"));
 }
 
-TEST_CASE("a table to be scored goes by the model's rules and not by its own values") {
+TEST_CASE("a scored table follows the model's rules, not its values") {
   DataFixture f;
   f.Train("1,2\n3,4\n");
   f.job.data.csv.header = false;
@@ -196,7 +196,7 @@ TEST_CASE("a table to be scored goes by the model's rules and not by its own val
   CHECK_FALSE(f.Plan()->schema.rules.empty());
 }
 
-// 60 rows of a feature `a`, a label `y` and the column `name`, whose values are those of `value`.
+// Returns 60 rows of a feature `a`, a label `y` and the column `name` with these values.
 std::string Table(const std::string& name, const std::function<std::string(int)>& value) {
   std::string content = name + ";a;y\n";
   for (int i = 0; i < 60; ++i) {
@@ -205,7 +205,7 @@ std::string Table(const std::string& name, const std::function<std::string(int)>
   return content;
 }
 
-TEST_CASE("a column that needs a decision is refused with the key, and read with it") {
+TEST_CASE("a column that needs a decision is refused with the key") {
   DataFixture f;
   f.job.data.csv.delimiter = ';';
   f.Train(Table("n", [](int i) { return std::to_string(i) + ",5"; }));
@@ -217,14 +217,14 @@ TEST_CASE("a column that needs a decision is refused with the key, and read with
   f.Train(Table("d", [](int i) { return "02/" + std::to_string(i % 12 + 1) + "/2024"; }));
   CHECK_THAT(f.Plan().status().message(), Catch::Contains("date_format"));
   f.job.data.features.date_format = "%d/%m/%Y";
-  CHECK(f.AllRows().inputs[5 + 1] == 2);  // the month of the second row
+  CHECK(f.AllRows().inputs[5 + 1] == 2);  // month of the second row
   f.Train(Table("n", [](int i) { return i % 3 > 0 ? "unknown" : std::to_string(i); }));
   CHECK(spec::InferredText(f.Plan()->schema) == "categorical: n; numeric: 1 other");
   f.job.data.null_values = {{"unknown"}};
   CHECK(f.Plan()->schema.rules.empty());
 }
 
-TEST_CASE("columns that are no features are left out, and the schema keeps why") {
+TEST_CASE("columns left out of the features keep their reason") {
   DataFixture f;
   f.job.data.csv.delimiter = ';';
   f.Train(Table("", [](int i) { return std::to_string(i); }));
@@ -243,7 +243,7 @@ TEST_CASE("columns that are no features are left out, and the schema keeps why")
   CHECK_THAT(f.Plan().status().message(), Catch::Contains("no column is left"));
 }
 
-TEST_CASE("exclude takes columns out by name, position and pattern") {
+TEST_CASE("exclude removes columns by name, position and pattern") {
   DataFixture f;
   f.Train("id_a,id_b,x,z,y\n1,2,3,4,0\n5,6,7,8,1\n");
   f.job.data.features.exclude = {std::string("id_*"), int64_t{3}};
@@ -257,7 +257,7 @@ TEST_CASE("exclude takes columns out by name, position and pattern") {
   CHECK_THAT(f.Plan().status().message(), Catch::Contains("there is no column 'zz'"));
 }
 
-TEST_CASE("a header of numbers is a row, unless it counts") {
+TEST_CASE("a header of numbers is a row, except if it counts up") {
   DataFixture f;
   f.job.data.label = {int64_t{2}};
   f.Train("5.1,3.5,0\n4.9,3,1\n");
@@ -288,7 +288,7 @@ TEST_CASE("dates that are all in January 1970 are an error") {
   CHECK(f.Profile().ok());
 }
 
-TEST_CASE("a word for null is no class, in each task") {
+TEST_CASE("a word for null is not a class, in each task") {
   DataFixture f;
   f.Train("a,y\n1,0\n2,NA\n3,1\n");
   CHECK_THAT(f.Profile().status().message(), Catch::Contains("the label is missing: 'NA'"));

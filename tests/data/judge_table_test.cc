@@ -1,4 +1,4 @@
-// The judgement of a provisional plan by all rows.
+// A provisional plan that all rows of the table confirm or change.
 #include "src/data/input/judge_table.h"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@
 namespace espalier::data {
 namespace {
 
-// Whether a row of 16 bytes is in a block of the sample of a file of so many rows.
+// Returns whether a row is in a sampled block of a file with `rows` rows of 16 bytes.
 bool IsSampled(int64_t row, int64_t rows) {
   const int64_t step = rows / (kBlocks - 1);
   return row % step < 2 * kBlockRows || row > rows - 2 * kBlockRows;
@@ -20,7 +20,7 @@ bool IsSampled(int64_t row, int64_t rows) {
 
 constexpr int64_t kRows = 2 * kWholeTableBytes / 16;
 
-// A table with the columns a, b and y, of rows of 16 bytes; `row` gives their values.
+// Returns a table with the columns a, b and y. Its rows have 16 bytes.
 std::string Table(const std::function<std::string(int64_t row, bool sampled)>& row,
                   int64_t rows = kRows) {
   std::string content = "a,b,y         \n";
@@ -36,7 +36,7 @@ std::string Table(const std::function<std::string(int64_t row, bool sampled)>& r
 std::string Number(int64_t i) { return std::to_string(i % 977); }
 std::string Label(int64_t i) { return i % 3 == 0 ? "p" : "q"; }
 
-// A job over the table, with what the profiling pass makes of it.
+// A job over a table, and the results of its profiling passes.
 class JudgedJob {
  public:
   explicit JudgedJob(const std::string& content, const std::string& more = "") {
@@ -57,7 +57,7 @@ class JudgedJob {
     return *std::move(completion);
   }
 
-  // One pass. The profiles are those of the last one.
+  // Runs one profiling pass and replaces the profiles.
   void Pass() {
     profiles.clear();
     const auto reader = MakeShardReader({*f.files, completed.input, completed.job});
@@ -78,7 +78,7 @@ class JudgedJob {
     return MergeShardProfiles(completed.input, completed.job, profiles, f.files.get());
   }
 
-  // Passes until the plan stands.
+  // Runs profiling passes until the plan is final.
   spec::TableProfile Finish() {
     REQUIRE(completed.input.provisional);
     auto judged = Judge();
@@ -102,7 +102,7 @@ class JudgedJob {
   std::vector<spec::ShardProfile> profiles;
 };
 
-TEST_CASE("a plan that all rows confirm stands") {
+TEST_CASE("a plan that all rows confirm is kept") {
   JudgedJob job(
       Table([](int64_t i, bool) { return Number(i) + "," + Number(7 * i) + "," + Label(i); }));
   CHECK(job.completed.input.provisional);
@@ -113,7 +113,7 @@ TEST_CASE("a plan that all rows confirm stands") {
   CHECK(job.Merge().ok());
 }
 
-TEST_CASE("columns that all rows judge alike share a note") {
+TEST_CASE("columns that all rows judge equally share a note") {
   JudgedJob job(Table([](int64_t i, bool sampled) {
     const std::string text = sampled || i % 5 < 2 ? Number(i) : "t" + std::to_string(i % 9);
     return text + "," + text + "," + Label(i);
@@ -164,7 +164,7 @@ TEST_CASE("a few bad values stay bad rows, with their place") {
   CHECK(skips.completed.input.notes.empty());
 }
 
-TEST_CASE("columns that say nothing in all rows are left out") {
+TEST_CASE("columns without information in all rows are left out") {
   JudgedJob job(
       Table([](int64_t i, bool) { return "7,," + std::to_string(i % 50) + "." + Number(i); }));
   const auto judged = job.Judge();

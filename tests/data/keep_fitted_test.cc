@@ -20,7 +20,7 @@ spec::Preprocessing Earlier() {
   return {{x, city, code}, {{.name = "y", .shift = 3, .factor = 2, .range = {0, 5}}}, {}};
 }
 
-// Keeps a feature in a job with or without zero_rare.
+// Keeps a feature of the earlier model in a job with or without zero_rare.
 spec::FittedFeature KeptBy(const spec::FittedFeature& fitted, bool zero_rare = false,
                            const spec::EarlierFit& earlier = {Earlier(), {}, true, true}) {
   spec::FeatureSpec features;
@@ -50,7 +50,7 @@ TEST_CASE("a value of nulls or a scale without meaning is not kept") {
   CHECK(KeptBy(now, false, earlier).null_value == 4);
   earlier.readings[0].fills_nulls = true;
   CHECK(KeptBy(now, false, earlier).null_value == 7);
-  earlier.preprocessing.features[0].factor = 0;  // it was constant
+  earlier.preprocessing.features[0].factor = 0;  // a constant column
   CHECK(KeptBy(now, false, earlier).shift == 1);
   CHECK(KeptBy(now, false, earlier).factor == 3);
   earlier.readings[0].log1p = true;
@@ -63,7 +63,7 @@ TEST_CASE("a value of nulls or a scale without meaning is not kept") {
   CHECK(Kept(earlier, now, spec::OptionsOf(features, {}))->null_value == 4);
 }
 
-TEST_CASE("categories have the values of both, in the order of a vocabulary") {
+TEST_CASE("categories have the values of both, in vocabulary order") {
   spec::FittedFeature city{.name = "city"};
   city.codes = 2;
   city.vocabulary = {"Lima", "Rome"};
@@ -120,7 +120,7 @@ TEST_CASE("a merge keeps absent classes and values, and adds new ones") {
   CHECK(weighted->preprocessing.class_weights == std::vector<double>{2, 2.0 / 3, 1});
 }
 
-TEST_CASE("a target without a scale of its loss does not keep one") {
+TEST_CASE("a target whose loss has no scale does not keep one") {
   DataFixture f;
   f.Train("x,y\n1,0\n2,4\n3,8\n");
   f.job.model.task = spec::Task::kRegression;

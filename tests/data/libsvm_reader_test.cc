@@ -36,7 +36,7 @@ TEST_CASE("LIBSVM text is a dense table") {
                                            3,    0, 0,   0, 0, 0, 1});
 }
 
-TEST_CASE("indices that count from 0 are the columns after them") {
+TEST_CASE("a zero-based index i is the column i + 1") {
   DataFixture f;
   f.job.data.label = {int64_t{0}};
   f.job.data.features.columns = {spec::ColumnRange{1, 3}};
@@ -46,7 +46,7 @@ TEST_CASE("indices that count from 0 are the columns after them") {
   CHECK(f.AllRows().inputs == std::vector<double>{5, 0, 7, 0, 6, 0});
 }
 
-TEST_CASE("LIBSVM text gives the rows that the same table as CSV gives, however it is cut") {
+TEST_CASE("LIBSVM text gives the rows of the same CSV, however cut") {
   std::mt19937_64 random(2);
   std::string csv, libsvm;
   for (int row = 0; row < 2000; ++row) {
@@ -65,7 +65,7 @@ TEST_CASE("LIBSVM text gives the rows that the same table as CSV gives, however 
   f.job.data.csv.header = false;
   f.Train(csv);
   const Gathered expected = f.AllRows();
-  f.job.data.csv.header = true;  // means nothing to LIBSVM text
+  f.job.data.csv.header = true;  // ignored for LIBSVM text
   for (const int64_t shard_bytes : {1000, 7777, 1 << 20}) {
     f.job.data.shard_bytes = shard_bytes;
     f.Train(libsvm, "a.svm");
@@ -78,7 +78,7 @@ TEST_CASE("LIBSVM text gives the rows that the same table as CSV gives, however 
   CHECK((f.AllRows() == expected));
 }
 
-TEST_CASE("columns of groups are features beside those that are listed") {
+TEST_CASE("columns of groups are features next to the listed ones") {
   LibsvmFixture f;
   f.job.data.features.columns = {spec::ColumnRange{1, 2}};
   f.job.data.features.groups = {{.columns = {int64_t{4}}}};
@@ -129,7 +129,7 @@ TEST_CASE("a bad row of LIBSVM text is named exactly") {
   }
 }
 
-// What a model of 7 features reads of a file, to be scored: its rows, and why others are none.
+// Rows of a scored file as a model of 7 features reads them, and the errors of the others.
 struct Scored {
   std::vector<double> rows;
   std::vector<std::string> kept;  // the column of the label
@@ -162,7 +162,7 @@ Scored ScanOf(const LibsvmFixture& f, const std::string& path, bool labels) {
   return found;
 }
 
-TEST_CASE("LIBSVM text that is scored may do without labels, line by line") {
+TEST_CASE("scored LIBSVM text may omit labels line by line") {
   LibsvmFixture f;
   const std::string path = f.Train(
       "1:0.5 7:2\n"
@@ -189,7 +189,7 @@ TEST_CASE("LIBSVM text that is scored may do without labels, line by line") {
   CHECK(scored.rejects[0].position()->row == 8);
   CHECK(scored.rejects[1].message().find("the index is 0") != std::string::npos);
   CHECK(scored.rejects[2].message().find("without a colon") != std::string::npos);
-  // Who evaluates needs them.
+  // Evaluations need labels.
   const Scored evaluated = ScanOf(f, f.Train("1:0.5 7:2\n\n+1 1:5 3:7\n", "b.libsvm"), true);
   CHECK(evaluated.rows == std::vector<double>{5, 0, 7, 0, 0, 0, 0});
   REQUIRE(evaluated.rejects.size() == 1);
@@ -197,7 +197,7 @@ TEST_CASE("LIBSVM text that is scored may do without labels, line by line") {
   CHECK(evaluated.rejects[0].message().find("starts with a pair") != std::string::npos);
 }
 
-TEST_CASE("sparse records of LIBSVM text without labels are those with them") {
+TEST_CASE("sparse LIBSVM records without labels equal those with them") {
   LibsvmFixture f;
   const std::string lines[] = {"1:0.5 7:2\n", "3:1\n"};
   const auto records = [&](const std::string& label, bool labels) {
@@ -219,7 +219,7 @@ TEST_CASE("sparse records of LIBSVM text without labels are those with them") {
   CHECK(records("", true).empty());
 }
 
-TEST_CASE("a job on LIBSVM text names its indices and nothing that such text lacks") {
+TEST_CASE("a job on LIBSVM text needs indices and no other columns") {
   LibsvmFixture f;
   f.Train("1 2:3\n0 1:1\n", "a.libsvm");
   CHECK(f.job.Validate().ToString() == "OK");

@@ -1,4 +1,5 @@
-// Directories as Spark and Hive leave them: many parts, compressed or not, of any order of columns.
+// Directories as Spark and Hive write them: many parts, with and without compression, with columns
+// in any order.
 #include <random>
 
 #include "tests/data/compress.h"
@@ -7,7 +8,7 @@
 namespace espalier::data {
 namespace {
 
-// The training rows of the job as a network gets them.
+// Returns the job's training rows as a network gets them.
 Gathered Rows(DataFixture* f) {
   const auto profile = f->Profile();
   INFO(profile.status().ToString());
@@ -28,7 +29,7 @@ std::string Table(int rows, int seed, const std::string& header = "a,b,y\n") {
   return text;
 }
 
-TEST_CASE("a compressed file gives what the plain one gives: rows, statistics, checksums") {
+TEST_CASE("a compressed file gives the rows and statistics of text") {
   DataFixture f;
   const std::string text = Table(20'000, 1);
   f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
@@ -55,7 +56,7 @@ TEST_CASE("a compressed file gives what the plain one gives: rows, statistics, c
   }
 }
 
-TEST_CASE("a compressed shard is read again when its rows were let go") {
+TEST_CASE("a compressed shard is read again after its rows were freed") {
   DataFixture f;
   f.Train(Gzip(Table(5000, 2)), "a.csv.gz");
   const Gathered expected = Rows(&f);
@@ -68,7 +69,7 @@ TEST_CASE("a compressed shard is read again when its rows were let go") {
   CHECK((GatherAll(**store, spec::FileRole::kTrain) == expected));
 }
 
-TEST_CASE("a bad row in compressed text has its row and offset in the text") {
+TEST_CASE("a bad compressed row has its position in the plain text") {
   DataFixture f;
   const std::string text = Table(30'000, 3);
   const std::string bad = text + "1,x,0\n" + Table(10, 4, "");
@@ -82,7 +83,7 @@ TEST_CASE("a bad row in compressed text has its row and offset in the text") {
                                             .offset = static_cast<int64_t>(text.size()) + 2,
                                             .text = "x"});
   }
-  // Several bad rows that are tolerated, and rows after them.
+  // Several bad rows are tolerated, and good rows follow them.
   f.job.data.bad_rows = {true, 5};
   f.Train(Gzip(text + "1,x,0\n" + Table(10'000, 5, "") + "1,2\n3,3,1\n"), "a.csv.gz");
   const auto profile = f.Profile();
@@ -92,8 +93,7 @@ TEST_CASE("a bad row in compressed text has its row and offset in the text") {
   CHECK(profile->shards[0].skipped[1].position()->row == 40'003);
 }
 
-TEST_CASE(
-    "a damaged compressed file among good ones is named, in the listing or the profiling pass") {
+TEST_CASE("a damaged compressed file among good ones is named") {
   DataFixture f;
   const std::string packed = Gzip(Table(50'000, 6));
   const std::string good = f.dir.Put("a.csv.gz", packed);
@@ -133,10 +133,10 @@ TEST_CASE("columns in another order are matched by name, file by file") {
   CHECK((both() == expected));
   CHECK(f.plan.files[0].columns.empty());
   CHECK(f.plan.files[1].columns == std::vector<int32_t>{2, 4, 1, 3, 0});
-  // The spec's positions are those of the first file.
+  // The spec's positions are positions in the first file.
   f.job.data.label = {int64_t{2}};
   CHECK((both() == expected));
-  // Places in errors are those of the file itself.
+  // An error gives the position in its own file.
   use("y,v,q,w,p\n0,0,6,2.5,bad\n", "p,q,y,w,v\n");
   const Status error = f.Profile().status();
   CHECK(
@@ -144,7 +144,7 @@ TEST_CASE("columns in another order are matched by name, file by file") {
       InputPosition{.file = f.dir / "b.csv", .row = 2, .column = "p", .offset = 20, .text = "bad"});
 }
 
-TEST_CASE("thousands of parts, empty ones among them, and what is in flight left out") {
+TEST_CASE("thousands of parts are read, without hidden files") {
   DataFixture f;
   REQUIRE(f.files->MakeDirectory(f.dir / "t").ok());
   const auto name = [](int i) {
@@ -186,7 +186,7 @@ TEST_CASE("thousands of parts, empty ones among them, and what is in flight left
   }
 }
 
-TEST_CASE("an empty part among full ones is fine wherever it stands, and all empty is an error") {
+TEST_CASE("empty parts among full ones are fine; only empty ones fail") {
   DataFixture f;
   const std::string full = "a,b,y\n1,2,0\n3,4,1\n";
   const std::string empties[] = {"", "\n\n", "a,b,y\n", "a,b,y"};

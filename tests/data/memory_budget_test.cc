@@ -1,4 +1,4 @@
-// What reading holds: in memory as far as there is room, then in spill files, the same either way.
+// Memory of readers: a budget first, then spill files with the same results.
 #include "src/data/table/memory_budget.h"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kSpill = int64_t{1} << 30;
 
-// Uses up all of its memory, so that only small buffers are had in memory.
+// Takes all of the memory, so that only small buffers get memory.
 void UseUp(MemoryBudget* room) { REQUIRE(room->TakeMemory(MemoryBudget::kReadingBytes)); }
 
 std::string Table(int rows) {
@@ -32,7 +32,7 @@ void SetUp(DataFixture* f) {
   f->Train(Gzip(Table(150'000)), "train.csv.gz");
 }
 
-TEST_CASE("a buffer without room moves to the spill directory with its bytes and gives both back") {
+TEST_CASE("a buffer without memory moves to spill and frees both") {
   storage::TemporaryDirectory dir;
   MemoryBudget room(0, dir.path(), kSpill);
   UseUp(&room);
@@ -50,7 +50,7 @@ TEST_CASE("a buffer without room moves to the spill directory with its bytes and
   CHECK(room.TakeSpill(kSpill).ok());
 }
 
-TEST_CASE("what fits neither memory nor spill is an error that says both, and nothing is lost") {
+TEST_CASE("a buffer that fits nowhere fails with both limits named") {
   storage::TemporaryDirectory dir;
   for (const std::string& directory : {std::string(), std::string(dir.path())}) {
     MemoryBudget room(0, directory, 4 << 20);
@@ -70,7 +70,7 @@ TEST_CASE("what fits neither memory nor spill is an error that says both, and no
   }
 }
 
-TEST_CASE("room that is asked for ahead is had in memory or not at all") {
+TEST_CASE("memory that is asked for ahead never comes from spill") {
   storage::TemporaryDirectory dir;
   MemoryBudget room(64 << 20, dir.path(), kSpill);
   RowBytes large(&room), fits(&room);
@@ -83,8 +83,7 @@ TEST_CASE("room that is asked for ahead is had in memory or not at all") {
   CHECK(room.TakeMemory(64 << 20));
 }
 
-TEST_CASE(
-    "a compressed file gives the same profile and rows from the spill directory as from memory") {
+TEST_CASE("a compressed file has the same rows from spill and memory") {
   DataFixture f;
   SetUp(&f);
   const auto plan = f.Plan();
@@ -118,7 +117,7 @@ TEST_CASE(
   CHECK(room.TakeSpill(kSpill).ok());
 }
 
-TEST_CASE("a shard without room and spill is refused by the file's name") {
+TEST_CASE("a shard that fits in neither memory nor spill is named") {
   DataFixture f;
   SetUp(&f);
   const auto plan = f.Plan();
@@ -131,7 +130,7 @@ TEST_CASE("a shard without room and spill is refused by the file's name") {
   CHECK(error.position()->file == plan->files[0].path);
 }
 
-TEST_CASE("a streamed shard hands on all rows once, in small pieces") {
+TEST_CASE("a streamed shard passes on all rows once, in small pieces") {
   DataFixture f;
   SetUp(&f);
   const auto plan = f.Plan();

@@ -1,5 +1,6 @@
-// What must become of a column, from what its values mean and the words of the spec alone: plainly,
-// in long double, with the library's calendar and logarithm. Thread rule: pure functions.
+// Expected preprocessing of a column, from the meaning of its values and the words of the spec.
+// Computes plainly in long double, with the library's calendar and logarithm. Thread rule: pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +12,21 @@
 
 namespace espalier::data {
 
-// A number, boolean or part of a date, before its scale; NaN for null.
+// Returns a number, a boolean or a part of a date before its scale; NaN for null.
 double MeantNumber(const spec::FeatureOptions& options, spec::DatePart part, const Cell& cell);
 
-// x becomes (x - shift) * factor, nulls null_value first.
+// Scale: null becomes null_value, and then x becomes (x - shift) * factor.
 struct NaiveScale {
   long double shift = 0, factor = 1, null_value = 0;
 };
-// Of the training rows' MeantNumbers, of which one at least is not null.
+// Fits a scale to the MeantNumbers of the training rows. At least one is not null.
 NaiveScale FitNaively(const spec::FeatureOptions& options, const std::vector<double>& column);
 
 struct NaiveCodes {
   std::vector<std::string> vocabulary;
-  int32_t others = -1;  // the code of values that are not in it
+  int32_t others = -1;  // code of values outside the vocabulary
 };
-// Of the training rows' texts, the empty one for null.
+// Fits a vocabulary to the texts of the training rows; the empty text is null.
 NaiveCodes CodesNaively(int64_t min_count, const std::vector<std::string>& column);
 
 }  // namespace espalier::data

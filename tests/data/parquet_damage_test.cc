@@ -1,5 +1,5 @@
-// Parquet files damaged at random: each has one clear error that names the file, or reads exactly
-// as the undamaged one. What is said of each kind of damage is in bad_parquet_*.cc.
+// Random damage of Parquet files: an error names the file, or the rows equal those of the whole
+// file. The errors of each kind of damage are in bad_parquet_*.cc.
 #include <arrow/array/builder_binary.h>
 #include <arrow/array/builder_primitive.h>
 
@@ -32,8 +32,8 @@ std::string Flipped(std::string file, size_t at) {
   return file;
 }
 
-// Flips single bytes all over the file. Whatever the damage, there is an error or there are rows.
-TEST_CASE("any flipped byte gives an error that names the file, or the same rows") {
+// Flips single bytes all over the file. Each flip must give an error or rows.
+TEST_CASE("a flipped byte gives an error with the file or the same rows") {
   using arrow::Compression;
   const int64_t stride = 7;
   for (const auto codec : {Compression::UNCOMPRESSED, Compression::SNAPPY}) {
@@ -52,14 +52,15 @@ TEST_CASE("any flipped byte gives an error that names the file, or the same rows
         ++errors;
         const Status error = profile.status();
         INFO(error.ToString());
-        // A name or a type in the footer may read as another one; then the schema is at fault.
+        // A damaged name or type in the footer may read as another one. Then the error is in the
+        // schema.
         CHECK(error.code() != StatusCode::kInternal);
         CHECK(error.ToString().find("x.parquet") != std::string::npos);
         continue;
       }
       const bool equal = profile->preprocessing == expected->preprocessing;
       ++(equal ? same : other);
-      if (at < pages_end) CHECK(equal);  // all pages have checksums; the footer has none
+      if (at < pages_end) CHECK(equal);  // pages have checksums, the footer does not
     }
     INFO("errors " << errors << ", same " << same << ", other " << other);
     CHECK(errors > same);
@@ -67,7 +68,7 @@ TEST_CASE("any flipped byte gives an error that names the file, or the same rows
   }
 }
 
-TEST_CASE("random damage of many bytes, cuts and doubled parts never harms the reader") {
+TEST_CASE("random damage, cuts and repeated parts never harm the reader") {
   std::mt19937 random(77);
   for (int round = 0; round < 400 * static_cast<int>(TestScale()); ++round) {
     std::string file = Table({.group_rows = 60, .checksums = random() % 2 == 0}, 200);
@@ -86,7 +87,7 @@ TEST_CASE("random damage of many bytes, cuts and doubled parts never harms the r
   }
 }
 
-TEST_CASE("groups within each other, not too deep, are taken for what they are") {
+TEST_CASE("nested groups within the depth limit are accepted") {
   DataFixture f;
   f.Train(NestedParquet(3), "x.parquet");
   const auto profile = f.Profile();
@@ -103,7 +104,7 @@ TEST_CASE("a schema whose groups do not add up is damage") {
     INFO(cut);
     CHECK_FALSE(CheckParquetMetadata(footer.substr(0, cut), "x").ok());
   }
-  // A list that claims more elements than there are bytes.
+  // A list claims more elements than there are bytes.
   CHECK(check(std::string("\x15\x02\x19\xFC\xFF\xFF\xFF\x7F", 8)).find("damaged") !=
         std::string::npos);
 }

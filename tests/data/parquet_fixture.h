@@ -1,4 +1,4 @@
-// Parquet files for tests, made by Arrow's writer from columns in JSON.
+// Parquet files for tests, written by Arrow from columns in JSON.
 #pragma once
 
 #include <arrow/array.h>
@@ -35,9 +35,9 @@ struct ParquetOptions {
   arrow::Compression::type codec = arrow::Compression::UNCOMPRESSED;
   bool checksums = true;
   bool dictionary = true;
-  bool arrow_schema = true;  // false: as Spark writes it, without Arrow's own types
+  bool arrow_schema = true;  // false: without Arrow's types, as Spark writes it
   int64_t page_bytes = 1 << 20;
-  bool int96 = false;  // time stamps as Hive and Spark wrote them
+  bool int96 = false;  // time stamps as Hive and Spark used to write them
 };
 
 inline std::string ParquetText(const std::vector<ParquetField>& fields,
@@ -68,7 +68,7 @@ inline std::string ParquetText(const std::vector<ParquetField>& fields,
 using Strings = std::vector<std::string>;
 using Doubles = std::vector<double>;
 
-// A regression over one Parquet file.
+// Job of a regression over one Parquet file.
 class ParquetFixture : public DataFixture {
  public:
   ParquetFixture() {
@@ -87,7 +87,7 @@ class ParquetFixture : public DataFixture {
   }
 };
 
-// The label column: 0, 1, 2 and so on.
+// Returns the label column: 0, 1, 2 and so on.
 inline ParquetField Y(int rows) {
   std::string json = "[";
   for (int i = 0; i < rows; ++i) json += (i ? "," : "") + std::to_string(i);

@@ -1,11 +1,11 @@
-// `columns: auto` over Parquet: by the types of the file, and of text by its values.
+// `columns: auto` over Parquet: types come from the file, those of text from its values.
 #include "src/data/input/infer_features.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier::data {
 namespace {
 
-TEST_CASE("Parquet's columns go by their types, text by its first values") {
+TEST_CASE("Parquet columns have their file types; text is judged") {
   ParquetFixture f;
   f.job.data.features.nulls.kind = spec::NullKind::kMean;
   const auto micro = arrow::timestamp(arrow::TimeUnit::MICRO);
@@ -28,7 +28,7 @@ TEST_CASE("Parquet's columns go by their types, text by its first values") {
   CHECK(plan->schema.features.size() == 2 + 3 * 4 + 5);
 }
 
-TEST_CASE("Parquet's text is judged by row groups of all of it") {
+TEST_CASE("Parquet text is judged by row groups from the whole file") {
   ParquetFixture f;
   constexpr int kRows = 70'000;
   std::string texts, labels;
@@ -41,7 +41,7 @@ TEST_CASE("Parquet's text is judged by row groups of all of it") {
   CHECK(spec::InferredText(f.Plan()->schema) == "categorical: text");
 }
 
-TEST_CASE("columns of a small Parquet table that say nothing are left out") {
+TEST_CASE("Parquet columns without information are left out") {
   ParquetFixture f;
   const auto repeated = [](const std::string& value) {
     std::string values = "[" + value;
@@ -69,10 +69,10 @@ TEST_CASE("columns of a small Parquet table that say nothing are left out") {
   }
   CHECK(left_out == std::vector<std::string>{"number", "whole", "flag", "day", "empty", "untyped"});
   CHECK(plan->schema.features.size() == 2);
-  CHECK(plan->schema.rules.empty());  // the type of the file stays
+  CHECK(plan->schema.rules.empty());  // the type of the file is kept
 }
 
-TEST_CASE("a date format is for the text of a Parquet table, not for its dates") {
+TEST_CASE("a date format applies to text of Parquet, not to dates") {
   ParquetFixture f;
   f.job.data.features.date_format = "%d/%m/%Y";
   f.Write({Json("day", arrow::date32(), "[19000, 19001, 19003]"),
@@ -83,7 +83,7 @@ TEST_CASE("a date format is for the text of a Parquet table, not for its dates")
   CHECK(spec::InferredText(plan->schema) == "date: day, text");
 }
 
-TEST_CASE("numbers in Parquet have no rules") {
+TEST_CASE("Parquet numbers have no rules") {
   ParquetFixture f;
   f.Write(
       {Json("a", arrow::int32(), "[1, 2]"), Json("b", arrow::boolean(), "[true, false]"), Y(2)});

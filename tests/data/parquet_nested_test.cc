@@ -1,4 +1,4 @@
-// Fields of structs by dotted names, and parts of a table with columns without values.
+// Fields of structs by dotted names, and parts of a table with untyped columns.
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier::data {
@@ -35,7 +35,7 @@ TEST_CASE("a field of a struct is a column by its dotted name") {
   }
 }
 
-TEST_CASE("a column whose name has a dot goes before a field of a struct") {
+TEST_CASE("a column with a dotted name precedes a field of a struct") {
   ParquetFixture f;
   f.job.data.features.columns = {std::string("a.b")};
   f.Write({Json("a", Struct({arrow::field("b", arrow::int32())}), R"([{"b": 1}, {"b": 2}])"),
@@ -53,7 +53,7 @@ TEST_CASE("a field of a struct may be the label") {
   CHECK(rows.targets == Doubles{3, 4});
 }
 
-// Three parts; x and t have a type in the second alone, or in all but one.
+// Writes three parts. Part `without` has untyped columns; the others have types.
 void WriteParts(ParquetFixture& f, int without) {
   for (int part = 0; part < 3; ++part) {
     const bool typed = part != without;

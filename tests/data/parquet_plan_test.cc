@@ -1,4 +1,4 @@
-// Which Parquet files and columns fit together.
+// Parquet files and columns that fit together, and those that do not.
 #include <filesystem>
 
 #include "src/data/input/column_types.h"
@@ -7,7 +7,7 @@
 namespace espalier::data {
 namespace {
 
-TEST_CASE("files may order columns differently and widen numbers; all else is an error") {
+TEST_CASE("Parquet files may reorder columns and widen numbers") {
   ParquetFixture f;
   const std::string first =
       f.Write({Json("a", arrow::int32(), "[1, 2]"), Json("b", arrow::float32(), "[5, 6]"), Y(2)},
@@ -37,14 +37,14 @@ TEST_CASE("files may order columns differently and widen numbers; all else is an
   differs({a, Json("b", arrow::boolean(), "[true]"), Y(1)}, "holds booleans (bool)");
 }
 
-TEST_CASE("a column that cannot be used is named with its type, unless it is not used") {
+TEST_CASE("an unsupported column is refused only when it is used") {
   ParquetFixture f;
   const auto strukt = arrow::struct_({arrow::field("x", arrow::int32())});
   const auto deep = arrow::list(arrow::list(arrow::float32()));
   const std::string path =
       f.Write({Json("a", arrow::int32(), "[1, 2]"), Json("s", strukt, R"([{"x": 1}, {"x": 2}])"),
                Json("d", deep, "[[[1]], [[2]]]"), Y(2)});
-  CHECK(f.AllRows().inputs == Doubles{1, 2});  // `auto` leaves the others out
+  CHECK(f.AllRows().inputs == Doubles{1, 2});  // `auto` leaves out the others
   REQUIRE(f.plan.schema.left_out.size() == 2);
   CHECK(f.plan.schema.left_out[0] == spec::LeftOutColumn{1, spec::LeftOutReason::kNested});
   CHECK(spec::InferredText(f.plan.schema).find("d (not one value a row)") != std::string::npos);
@@ -67,8 +67,8 @@ TEST_CASE("a column that cannot be used is named with its type, unless it is not
   CHECK(f.Error().message().find("names the column 'a' twice") != std::string::npos);
 }
 
-// A footer says how long lists of a fixed length are, whatever the file holds.
-TEST_CASE("lists of a million numbers and more are refused where they are used") {
+// The footer gives the length of fixed-size lists, independent of the rows.
+TEST_CASE("lists of over a million numbers are refused when used") {
   ParquetFixture f;
   const auto huge = arrow::fixed_size_list(arrow::float32(), 2'000'000'000);
   f.Write({Json("a", arrow::int32(), "[]"), Json("v", huge, "[]"), Json("w", huge, "[]"), Y(0)});
@@ -77,7 +77,7 @@ TEST_CASE("lists of a million numbers and more are refused where they are used")
         std::string::npos);
   const auto wide = arrow::fixed_size_list(arrow::float32(), 1'000'000);
   f.Write({Json("v", wide, "[]"), Json("w", wide, "[]"), Json("x", wide, "[]"), Y(0)});
-  f.job.data.features.columns = {spec::ColumnRange{0, 2}};  // each may be, all together may not
+  f.job.data.features.columns = {spec::ColumnRange{0, 2}};  // each one fits, all do not
   CHECK(f.Error().message().find("are more than the 1048576") != std::string::npos);
   f.Write({Json("a", arrow::int32(), "[]"), Json("v", huge, "[]"), Json("w", huge, "[]"), Y(0)});
   f.job.data.features.columns = {std::string("a")};
@@ -108,7 +108,7 @@ TEST_CASE("the format comes from data.format or from the files' names") {
   CHECK(f.Error().message().find("is a Parquet file, but data.format") != std::string::npos);
 }
 
-TEST_CASE("partitions are columns of Parquet files too: features, label, null or left out") {
+TEST_CASE("Parquet partitions are features, label, null or left out") {
   ParquetFixture f;
   const auto put = [&](const std::string& path, const std::string& a) {
     std::filesystem::create_directories(f.dir / path);

@@ -51,7 +51,7 @@ class ParquetScanFixture : public ParquetFixture {
   spec::Schema schema;
 };
 
-TEST_CASE("kept columns of Parquet stay what they are, row by row") {
+TEST_CASE("kept columns of Parquet keep their types and values") {
   ParquetScanFixture f;
   const Strings names = {"note", "id", "when", "price"};
   const auto scan = f.Scan(names);
@@ -92,7 +92,7 @@ TEST_CASE("kept columns of Parquet stay what they are, row by row") {
                                       {"q, r", "20", "2022-01-09", "2.25"},
                                       {"s", "30", "", "3.00"},
                                       {"", "", "2022-01-11", "4.50"}});
-  REQUIRE(rejects.size() == 1);  // nulls: fail
+  REQUIRE(rejects.size() == 1);  // for `nulls: fail`
   CHECK(rejects[0].position()->row == 2);
   CHECK(rejects[0].position()->column == "b");
   CHECK(table.rows() == 4);
@@ -110,7 +110,7 @@ TEST_CASE("kept columns of Parquet stay what they are, row by row") {
   CHECK(Column(*read, "error") == "string: null bad null null");
 }
 
-TEST_CASE("a kept column that holds lists, or is in one file only, is refused by name") {
+TEST_CASE("a kept list, or a column of one file only, is refused") {
   ParquetScanFixture f;
   const auto list = f.Scan({"list"});
   CHECK(list.status().code() == StatusCode::kInvalidArgument);
@@ -125,7 +125,7 @@ TEST_CASE("a kept column that holds lists, or is in one file only, is refused by
   CHECK(id.status().position()->file.ends_with("zother.parquet"));
 }
 
-TEST_CASE("a feature that holds lists where the model has one value a row is refused by name") {
+TEST_CASE("a list is refused where the model has one value a row") {
   ParquetScanFixture f;
   f.schema.names = {"a", "list", "y"};
   const auto scan = f.Scan({});
@@ -134,7 +134,7 @@ TEST_CASE("a feature that holds lists where the model has one value a row is ref
         std::string::npos);
 }
 
-TEST_CASE("kept columns of text are text in Parquet, and the same calls are the same bytes") {
+TEST_CASE("kept text stays text in Parquet, with the same bytes again") {
   KeptColumns kept(1);
   kept.AddField("x");
   kept.AddField("");

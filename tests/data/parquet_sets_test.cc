@@ -1,5 +1,5 @@
-// Which rows of Parquet files go where: validation of each class the same share, the sample that
-// quartiles are taken from.
+// Sets of Parquet rows: validation rows with the same share of each class, and the sample for
+// quartiles.
 #include <cmath>
 
 #include "tests/data/parquet_fixture.h"
@@ -23,7 +23,7 @@ ParquetField Labels(int rows) {
   return Json("y", arrow::utf8(), json + "]");
 }
 
-TEST_CASE("each class of a row group has its share of validation, however shards are cut") {
+TEST_CASE("each class has its validation share for any shards") {
   ParquetFixture f;
   f.job.model.task = spec::Task::kClassification;
   f.job.data.validation = {.fraction = 0.25, .stratify = true, .column = {}, .files = {}};
@@ -33,7 +33,7 @@ TEST_CASE("each class of a row group has its share of validation, however shards
   REQUIRE(whole.ok());
   REQUIRE(f.shards.size() == 1);
   const auto counts = f.shards[0].profile.evaluation_labels;
-  CHECK(std::fabs(static_cast<double>(counts.at("rare")) - 25) <= 4);  // a row a group
+  CHECK(std::fabs(static_cast<double>(counts.at("rare")) - 25) <= 4);  // one row per row group
   CHECK(std::fabs(static_cast<double>(whole->validation_rows) - 1000) <= 12);
   f.job.data.shard_bytes = 1024;
   const auto cut = f.Profile();
@@ -50,7 +50,7 @@ TEST_CASE("each class of a row group has its share of validation, however shards
   CHECK(sums == counts);
 }
 
-TEST_CASE("a label that only validation rows have is found by its row") {
+TEST_CASE("a label of validation rows only is reported with its row") {
   ParquetFixture f;
   f.job.model.task = spec::Task::kClassification;
   f.job.data.validation.column = std::string("v");
@@ -81,7 +81,7 @@ TEST_CASE("the first outputs of a regression are the medians of Parquet's target
   CHECK(profile->preprocessing.targets[1].start == -4);
 }
 
-TEST_CASE("quartiles of Parquet are the same however shards are cut, and those of the rows") {
+TEST_CASE("quartiles of Parquet do not depend on shards") {
   ParquetFixture f;
   f.job.data.features.scale.kind = spec::ScaleKind::kRobust;
   f.Write({Numbers("a", 12'000, 12'007), Numbers("b", 12'000, 5), Y(12'000)}, {.group_rows = 900});
@@ -103,7 +103,7 @@ TEST_CASE("quartiles of Parquet are the same however shards are cut, and those o
   CHECK(few->preprocessing.features[0].factor == 1 / 5.0);
 }
 
-TEST_CASE("Parquet files of 0 bytes are passed over") {
+TEST_CASE("Parquet files of 0 bytes are skipped") {
   ParquetFixture f;
   const std::string part = ParquetText({Json("a", arrow::float64(), "[1, 2]"), Y(2)});
   f.job.data.train = {f.dir.Put("0.parquet", ""), f.dir.Put("1.parquet", part),
@@ -112,7 +112,7 @@ TEST_CASE("Parquet files of 0 bytes are passed over") {
   CHECK(f.plan.shards.size() == 1);
 }
 
-TEST_CASE("a directory's value counts, also if a Parquet file has the column") {
+TEST_CASE("a directory's value takes precedence in Parquet, too") {
   ParquetFixture f;
   for (const char* directory : {"t/k=7", "t/k=8"}) {
     REQUIRE(f.files->MakeDirectory(f.dir / directory).ok());

@@ -1,4 +1,4 @@
-// Parquet files through planning, profile and row store.
+// Parquet files: planning, profiling and the row store.
 #include <arrow/array/builder_primitive.h>
 
 #include <filesystem>
@@ -50,17 +50,17 @@ TEST_CASE("every type of number becomes the nearest double") {
   for (const Case& c : cases) {
     for (const bool arrow_schema : {true, false}) {
       INFO(c.type->ToString() << " arrow schema " << arrow_schema);
-      // Without Arrow's own schema a duration is a plain whole number.
+      // Without Arrow's schema a duration is a plain integer.
       if (!arrow_schema && c.type->id() == arrow::Type::DURATION) continue;
       ParquetFixture f;
       f.Write({Json("a", c.type, c.json), Y(3)}, {.arrow_schema = arrow_schema});
-      f.job.data.features.columns = {std::string("a")};  // auto takes dates for dates
+      f.job.data.features.columns = {std::string("a")};  // `auto` would make dates of these types
       CHECK(f.AllRows().inputs == c.expected);
     }
   }
 }
 
-TEST_CASE("vectors are features of their own, of fixed and of any length") {
+TEST_CASE("vectors of fixed and variable length are features") {
   const std::string json = "[[1, 2, 3], [4, 5, 6]]";
   const std::vector<std::shared_ptr<arrow::DataType>> types = {
       arrow::fixed_size_list(arrow::float32(), 3), arrow::list(arrow::float32()),
@@ -78,7 +78,7 @@ TEST_CASE("vectors are features of their own, of fixed and of any length") {
       CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4, 5, 6});
       f.job.data.features.columns = {std::string("v[2]"), int64_t{0}, std::string("v[0]")};
       CHECK(f.AllRows().inputs == Doubles{3, 10, 1, 6, 20, 4});
-      f.job.data.features.groups.resize(2);  // rules of their own for elements of one vector
+      f.job.data.features.groups.resize(2);  // separate rules for elements of one vector
       f.job.data.features.groups[0].columns = {std::string("v[1]")};
       f.job.data.features.groups[1].columns = {std::string("v[0]")};
       f.job.data.features.groups[1].null_indicator = true;
@@ -92,7 +92,7 @@ TEST_CASE("vectors are features of their own, of fixed and of any length") {
   }
 }
 
-TEST_CASE("as texts, whole numbers are exact, also beside nulls") {
+TEST_CASE("whole numbers as text are exact, also next to nulls") {
   for (const auto& type : {arrow::int64(), arrow::uint64()}) {
     const auto array = Json("a", type, "[1234567890123456789, null, 9007199254740993, 0]").values;
     const auto texts = ColumnTexts::Make(*array);
@@ -106,7 +106,7 @@ TEST_CASE("as texts, whole numbers are exact, also beside nulls") {
   }
 }
 
-TEST_CASE("as texts, dates and time stamps are as people write them, in UTC") {
+TEST_CASE("dates and time stamps have their usual text in UTC") {
   using arrow::TimeUnit;
   const std::pair<ParquetField, std::vector<std::string>> cases[] = {
       {Json("d", arrow::date32(), "[19782, -1, 0, null, -719162, 2932896]"),
@@ -135,7 +135,7 @@ TEST_CASE("as texts, dates and time stamps are as people write them, in UTC") {
   }
 }
 
-TEST_CASE("a date is the same category and the same class in Parquet and in CSV") {
+TEST_CASE("a date is the same category and class in Parquet and CSV") {
   DataFixture csv, parquet;
   spec::FeatureGroup days;
   days.columns = {std::string("d")};
@@ -155,7 +155,7 @@ TEST_CASE("a date is the same category and the same class in Parquet and in CSV"
   CHECK(feature.vocabulary == here->preprocessing.features[0].vocabulary);
 }
 
-TEST_CASE("a list of another length is a bad row that names file and row") {
+TEST_CASE("a list of another length is a bad row with its position") {
   ParquetFixture f;
   const auto type = arrow::list(arrow::float32());
   const std::string path = f.Write({Json("v", type, "[[1, 2], [3, 4], [5]]"), Y(3)});
@@ -292,7 +292,7 @@ TEST_CASE("bad rows are skipped up to the limit and described") {
   CHECK(f.Error().message().find("more than 1 bad rows") == 0);
 }
 
-// A table with every kind of column that CSV can hold as well, as CSV and as Parquet.
+// One table as CSV and as Parquet, with each kind of column that CSV can hold.
 struct TwoFormats {
   std::string csv = "v,a,b,c,w,y\n";
   std::vector<ParquetField> fields;
@@ -328,7 +328,7 @@ TwoFormats MakeTwo(int rows, bool bytes) {
   return two;
 }
 
-TEST_CASE("the same table as CSV and as Parquet gives the same rows, scales and storage") {
+TEST_CASE("CSV and Parquet give the same rows, scales and storage") {
   for (const bool bytes : {true, false}) {
     const TwoFormats two = MakeTwo(500, bytes);
     DataFixture f;
@@ -359,7 +359,7 @@ TEST_CASE("the same table as CSV and as Parquet gives the same rows, scales and 
   }
 }
 
-TEST_CASE("validation rows by fraction do not depend on row groups and shards") {
+TEST_CASE("validation rows do not depend on row groups and shards") {
   Gathered validation;
   for (const int64_t group_rows : {2000, 100, 7}) {
     for (const int64_t shard_bytes : {1 << 20, 1 << 10}) {
@@ -381,7 +381,7 @@ TEST_CASE("validation rows by fraction do not depend on row groups and shards") 
   }
 }
 
-TEST_CASE("row groups are shards, joined up to shard_bytes, and rows come in the file's order") {
+TEST_CASE("row groups join into shards in the file's order") {
   ParquetFixture f;
   f.Write({{"a", MakeTwo(1000, false).fields[2].values}, Y(1000)},
           {.group_rows = 100, .dictionary = false});
@@ -400,7 +400,7 @@ TEST_CASE("row groups are shards, joined up to shard_bytes, and rows come in the
   CHECK(f.plan.shards.size() == 1);
 }
 
-TEST_CASE("snappy, zstd and gzip, with and without dictionaries and small pages, read alike") {
+TEST_CASE("any codec, dictionary and page size reads the same") {
   const std::vector<ParquetField> fields = {{"a", MakeTwo(3000, false).fields[2].values}, Y(3000)};
   ParquetFixture plain;
   plain.Write(fields);
@@ -416,7 +416,7 @@ TEST_CASE("snappy, zstd and gzip, with and without dictionaries and small pages,
   }
 }
 
-TEST_CASE("a label that only validation rows have is found with its row") {
+TEST_CASE("a label of validation rows only is found with its row") {
   ParquetFixture f;
   f.job.model = {};
   f.job.data.validation.column = std::string("v");
@@ -432,7 +432,7 @@ TEST_CASE("a label that only validation rows have is found with its row") {
   CHECK(error.position()->text == "r");
 }
 
-TEST_CASE("files and row groups without rows take no part") {
+TEST_CASE("files and row groups without rows are skipped") {
   ParquetFixture f;
   f.Write({Json("v", arrow::list(arrow::float32()), "[]"), Json("y", arrow::int64(), "[]")}, {},
           "1.parquet");
@@ -442,7 +442,7 @@ TEST_CASE("files and row groups without rows take no part") {
   CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4});
 }
 
-TEST_CASE("a shard that is read again is compared with what was profiled") {
+TEST_CASE("a shard that is read again must equal its profile") {
   ParquetFixture f;
   const std::string path =
       f.Write({Json("a", arrow::float64(), "[1.5, 2.5]"), Y(2)}, {.dictionary = false});

@@ -1,4 +1,4 @@
-// Texts of Parquet files mean what they mean in CSV.
+// Parquet text that means the same as in CSV.
 #include <arrow/extension/uuid.h>
 #include <arrow/extension_type.h>
 
@@ -23,7 +23,7 @@ TEST_CASE("several labels are 0 and 1, booleans, or words for them") {
   CHECK(f.Error().position()->row == 3);
 }
 
-TEST_CASE("a date is the same day as a number, however its column holds it, as text and as date") {
+TEST_CASE("a date is the same day in any type of column") {
   const auto day = arrow::date32();
   for (const auto& column :
        {Json("d", arrow::int32(), "[20240229, 0]"), Json("d", arrow::int64(), "[20240229, 0]"),
@@ -43,7 +43,7 @@ TEST_CASE("a date is the same day as a number, however its column holds it, as t
   }
 }
 
-TEST_CASE("a whole number is hashed alike, however its column holds it") {
+TEST_CASE("a whole number has one hash in any type of column") {
   const auto seventeen = static_cast<int32_t>(HashedCode("17", 1'000'000));
   for (const auto& column :
        {Json("c", arrow::int64(), "[17, 17]"), Json("c", arrow::float64(), "[17, 17]"),
@@ -58,7 +58,7 @@ TEST_CASE("a whole number is hashed alike, however its column holds it") {
   }
 }
 
-// The categories that are made of a column.
+// Returns the vocabulary of a column.
 std::vector<std::string> Vocabulary(const ParquetField& column,
                                     const ParquetOptions& options = {}) {
   ParquetFixture f;
@@ -94,7 +94,7 @@ TEST_CASE("UUIDs of 16 bytes are texts") {
   }
 }
 
-TEST_CASE("time stamps of INT96 beyond 2262 are those moments") {
+TEST_CASE("INT96 time stamps before 1678 and after 2262 are exact") {
   const auto at =
       Json("t", arrow::timestamp(arrow::TimeUnit::MICRO),
            R"(["1500-01-01 00:00:00", "2024-02-29 23:59:58.5", "9999-12-31 00:00:00"])");
@@ -113,7 +113,7 @@ TEST_CASE("null_values are null in each type of column") {
   CHECK(f.AllRows().inputs == Doubles{1, 1.5, 2, 7, 7, 7});
 }
 
-TEST_CASE("words for null are no labels of classes, and booleans have their spellings") {
+TEST_CASE("words for null are not labels; booleans have spellings") {
   ParquetFixture f;
   f.job.model.task = spec::Task::kClassification;
   const auto a = Json("a", arrow::int32(), "[1, 2, 3]");

@@ -1,4 +1,4 @@
-// Spark's vectors, dense and sparse, as features.
+// Spark's dense and sparse vectors as features.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -35,7 +35,7 @@ ParquetField Vectors(const std::vector<std::string>& rows) {
   return Json("v", SparkType(), json + "]");
 }
 
-TEST_CASE("Spark's vectors, dense and sparse, are the numbers that they stand for") {
+TEST_CASE("Spark's dense and sparse vectors give their numbers") {
   for (const int64_t group_rows : {100, 2}) {
     ParquetFixture f;
     f.Write({Json("a", arrow::int32(), "[1, 2, 3, 4]"),
@@ -51,17 +51,17 @@ TEST_CASE("Spark's vectors, dense and sparse, are the numbers that they stand fo
   }
 }
 
-TEST_CASE("they are the same features as lists of the same numbers") {
+TEST_CASE("Spark's vectors equal lists of the same numbers") {
   ParquetFixture spark, lists;
   spark.Write({Vectors({Sparse(3, "2", "5"), Dense("1, 2, 3")}), Y(2)});
   lists.Write({Json("v", arrow::list(arrow::float64()), "[[0, 0, 5], [1, 2, 3]]"), Y(2)});
   CHECK((spark.AllRows() == lists.AllRows()));
-  // Also in one job.
+  // Both work in one job, too.
   spark.job.data.train.push_back(lists.job.data.train[0]);
   CHECK(spark.AllRows().inputs == Doubles{0, 0, 5, 1, 2, 3, 0, 0, 5, 1, 2, 3});
 }
 
-TEST_CASE("a vector that is null, or has one, goes by what is said of nulls") {
+TEST_CASE("null vectors and null elements follow the null policy") {
   ParquetFixture f;
   f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   f.Write({Vectors({"null", Sparse(2, "1", "null"), Dense("3, null"), Dense("3, 4")}), Y(4)});
@@ -72,7 +72,7 @@ TEST_CASE("a vector that is null, or has one, goes by what is said of nulls") {
   CHECK(f.Error().message().starts_with("the value is missing"));
 }
 
-TEST_CASE("what is no vector is a bad row with its place") {
+TEST_CASE("a bad vector is a bad row with its position") {
   struct Bad {
     std::string vector, words;
   };
@@ -104,7 +104,7 @@ TEST_CASE("what is no vector is a bad row with its place") {
   }
 }
 
-TEST_CASE("structs that only look like vectors are refused when they are planned") {
+TEST_CASE("structs that only resemble vectors are refused in planning") {
   ParquetFixture f;
   const auto other = arrow::struct_(
       {arrow::field("type", arrow::int8()), arrow::field("values", arrow::list(arrow::float64()))});
@@ -115,7 +115,7 @@ TEST_CASE("structs that only look like vectors are refused when they are planned
   CHECK_THAT(huge.Error().message(), Catch::Contains("at most 1048576 are supported"));
 }
 
-TEST_CASE("wide vectors of few numbers are kept without their zeros, others with them") {
+TEST_CASE("wide sparse vectors are kept without their zeros") {
   constexpr int kWidth = 1200;
   std::vector<std::string> rows;
   for (int r = 0; r < 200; ++r) {
@@ -137,7 +137,7 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
     }
     CHECK(nonzeros == 400);
     CHECK(profile->storage == spec::StorageType::kFloat32);
-    for (const bool kept : {true, false}) {  // or read again
+    for (const bool kept : {true, false}) {  // kept rows, or rows that are read again
       for (ProfiledShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
       const auto store =
           LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
@@ -152,7 +152,7 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
       CHECK(sparse.values == Doubles{200, 0.5, 1, 0.5, 74, 0.5});
     }
   }
-  // What belongs to the rows besides comes along.
+  // Weights, classes and other columns of the rows are read along.
   std::string weights = "[";
   for (int r = 0; r < 200; ++r) weights += (r ? "," : "") + std::to_string(r) + ".5";
   f.Write({Vectors(rows), Json("w", arrow::float64(), weights + "]"), Y(200)}, {.group_rows = 60});
@@ -180,8 +180,8 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
   CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
 }
 
-// A table with wide vectors between two other columns, nearly all numbers 0, and some rows that are
-// odd; as Spark writes them or as lists of all their numbers.
+// Returns a table with wide vectors between two other columns, as Spark's vectors or as full lists.
+// Nearly all numbers are 0; some rows are unusual.
 std::vector<ParquetField> WideTable(bool spark) {
   constexpr int kWidth = 1200, kRows = 150;
   std::string vectors, before, after;
@@ -220,7 +220,7 @@ void CheckSame(const DecodedRows& a, const DecodedRows& b) {
   CHECK(std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end()));
   CHECK(std::equal(a.ends.begin(), a.ends.end(), b.ends.begin(), b.ends.end()));
   CHECK(std::equal(a.targets.begin(), a.targets.end(), b.targets.begin(), b.targets.end()));
-  const auto bytes = [](const DecodedRows& rows) {  // bit by bit: -0 is not 0
+  const auto bytes = [](const DecodedRows& rows) {  // compares bits: -0 is not 0
     return std::string_view(reinterpret_cast<const char*>(rows.features.data()),
                             rows.features.size());
   };
@@ -235,7 +235,7 @@ spec::FeatureGroup Category(const std::string& column, int64_t hash) {
   return group;
 }
 
-TEST_CASE("beside categories, wide vectors that are not sparse after all keep their zeros") {
+TEST_CASE("dense wide vectors next to categories keep their zeros") {
   std::string ones = "1";
   for (int i = 1; i < 1200; ++i) ones += ", 1";
   ParquetFixture f;
@@ -250,7 +250,7 @@ TEST_CASE("beside categories, wide vectors that are not sparse after all keep th
   CHECK(std::accumulate(rows.inputs.begin(), rows.inputs.end(), 0.0) == 2402);
 }
 
-TEST_CASE("wide vectors are the same rows whether they are spelled out in the file or not") {
+TEST_CASE("sparse vectors and full lists give the same rows") {
   for (const int64_t group_rows : {1000, 37}) {
     for (const spec::NullKind nulls :
          {spec::NullKind::kMean, spec::NullKind::kDrop, spec::NullKind::kFail}) {
@@ -261,7 +261,7 @@ TEST_CASE("wide vectors are the same rows whether they are spelled out in the fi
           f->job.data.features.nulls.kind = nulls;
           f->job.data.validation.fraction = 0.3;
           f->job.data.bad_rows = {.skip = true, .limit = 5};
-          // All but the first and one in the middle, in another order.
+          // All features except the first and one in the middle, in another order.
           if (some) {
             f->job.data.features.columns = {std::string("b")};
             for (int i = 1; i < 1200; ++i) {
@@ -295,7 +295,7 @@ TEST_CASE("wide vectors are the same rows whether they are spelled out in the fi
   }
 }
 
-TEST_CASE("they take the room of their entries, and are the rows of the same table in LIBSVM") {
+TEST_CASE("wide vectors take the memory of their entries") {
   constexpr int kWidth = 300'000, kRows = 200;
   std::vector<std::string> rows;
   std::string libsvm;
@@ -311,7 +311,7 @@ TEST_CASE("they take the room of their entries, and are the rows of the same tab
   text.Train(libsvm, "a.svm");
   text.job.data.label = {int64_t{0}};
   text.job.data.features.columns = {spec::ColumnRange{1, kWidth}};
-  // A batch of them spelled out as floats, 64 rows, would take 73 MiB.
+  // A batch of 64 rows with all their floats would take 73 MiB.
   const auto profile = [](ParquetFixture* of) {
     const auto plan = of->Plan();
     REQUIRE(plan.ok());
@@ -325,7 +325,7 @@ TEST_CASE("they take the room of their entries, and are the rows of the same tab
     REQUIRE(read.ok());
     CHECK(read->MemoryBytes() < 1 << 20);
     CheckSame(read->sets[0], profiled->rows.sets[0]);
-    // What the room counts must not outlive it.
+    // Returns copies, because buffers that the budget counts must not outlive it.
     return std::pair(
         std::move(profiled->profile),
         std::vector<int32_t>(read->sets[0].columns.begin(), read->sets[0].columns.end()));
@@ -339,7 +339,7 @@ TEST_CASE("they take the room of their entries, and are the rows of the same tab
   CHECK(of_vectors.features == of_text.features);
 }
 
-TEST_CASE("they are scored as sparse rows, or spelled out few at a time") {
+TEST_CASE("wide vectors are scored sparse, or dense in small pieces") {
   constexpr int kWidth = 300'000, kRows = 40;
   std::vector<std::string> rows;
   for (int r = 0; r < kRows; ++r) {
@@ -374,8 +374,7 @@ TEST_CASE("they are scored as sparse rows, or spelled out few at a time") {
   }
 }
 
-TEST_CASE(
-    "room for wide rows that keep their zeros is made at once, when the first batch is seen") {
+TEST_CASE("memory for dense wide rows is allocated once") {
   constexpr int kWidth = 1100, kRows = 200;
   std::vector<std::string> rows;
   for (int r = 0; r < kRows; ++r) {

@@ -1,4 +1,4 @@
-// Columns that stand in the names of directories, as Hive and Spark write them.
+// Columns from the names of directories, as Hive and Spark write them.
 #include "src/data/table/partitions.h"
 
 #include "src/data/input/column_types.h"
@@ -29,7 +29,7 @@ class PartitionedFixture : public DataFixture {
   }
 };
 
-TEST_CASE("partitions of text are the last columns: features, label or left out") {
+TEST_CASE("text partitions are features, label or left out") {
   PartitionedFixture f;
   f.Put("p/k=1/w=a/0.csv", "a,y\n10,1\n20,2\n");
   f.Put("p/k=2.5/w=b%2Fc/0.csv", "y,a\n3,30\n");
@@ -48,7 +48,7 @@ TEST_CASE("partitions of text are the last columns: features, label or left out"
   CHECK(f.AllRows().labels == std::vector<int32_t>{0, 0, 1});
 }
 
-TEST_CASE("partitions are found by patterns, which may spell some directories out") {
+TEST_CASE("partitions follow patterns that name some directories") {
   PartitionedFixture f;
   f.Put("p/k=1/j=5/0.csv", "a,y\n10,1\n");
   f.Put("p/k=2/j=6/0.csv", "a,y\n20,2\n");
@@ -64,11 +64,11 @@ TEST_CASE("partitions are found by patterns, which may spell some directories ou
   CHECK(f.AllRows().inputs == Doubles{10});
 }
 
-TEST_CASE("a directory's value counts, also if a file has the column") {
+TEST_CASE("a directory's value takes precedence over a file's column") {
   PartitionedFixture f;
   f.Put("p/k=7/0.csv", "a,k,y\n10,1,5\n");
-  f.Put("p/k=8/0.csv", "y,a\n6,20\n");           // does not have it
-  f.Put("p/k=9/0.csv", "k,k2,y,a\n3,x,7,30\n");  // unknown column
+  f.Put("p/k=8/0.csv", "y,a\n6,20\n");           // without the column k
+  f.Put("p/k=9/0.csv", "k,k2,y,a\n3,x,7,30\n");  // with an unknown column
   const Status unknown = f.Profile().status();
   CHECK(unknown.message().find("the header has 'k2' in column 0") == 0);
   f.Put("p/k=9/0.csv", "k,y,a\n3,7,30\n");
@@ -97,7 +97,7 @@ TEST_CASE("a null directory is the empty field") {
   CHECK(error.position()->column == "k");
 }
 
-TEST_CASE("files without header have their partitions behind their columns, and so do gaps") {
+TEST_CASE("partitions follow the columns of files without a header") {
   PartitionedFixture f;
   f.job.data.csv.header = false;
   f.job.data.csv.delimiter = '\x01';
@@ -116,7 +116,7 @@ TEST_CASE("files without header have their partitions behind their columns, and 
   CHECK(error.position()->row == 2);
 }
 
-TEST_CASE("files whose directories give other columns are an error that names both") {
+TEST_CASE("different partition columns are an error with both files") {
   PartitionedFixture f;
   f.Put("p/k=1/0.csv", "a,y\n10,1\n");
   f.Put("p/z=1/0.csv", "a,y\n10,1\n");
@@ -136,7 +136,7 @@ TEST_CASE("files whose directories give other columns are an error that names bo
   CHECK(error.message().find("data.train: '" + f.dir / "r" + "' holds the directory 'sub'") == 0);
 }
 
-TEST_CASE("data that differs in the names of its directories alone is told apart") {
+TEST_CASE("the fingerprint of the data includes directory names") {
   const auto fingerprint = [](const std::string& first, const std::string& second) {
     PartitionedFixture f;
     f.Put("p/k=" + first + "/0.csv", "a,y\n10,1\n");
@@ -147,7 +147,7 @@ TEST_CASE("data that differs in the names of its directories alone is told apart
   CHECK(fingerprint("1", "2") != fingerprint("1", "7"));
 }
 
-TEST_CASE("which rows validate does not depend on partition columns") {
+TEST_CASE("validation rows do not depend on partition columns") {
   PartitionedFixture f;
   std::string rows = "a,y\n";
   for (int i = 0; i < 200; ++i) rows += std::to_string(i) + ",1\n";

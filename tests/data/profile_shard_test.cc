@@ -52,7 +52,7 @@ TEST_CASE("validation rows by fraction do not depend on the cut") {
   CHECK_FALSE(GatherAll(**store, spec::FileRole::kValidation) == validation);
 }
 
-TEST_CASE("each row is in one fold, whatever the cut") {
+TEST_CASE("each row is in one fold for any cut") {
   std::vector<double> all;
   std::vector<Gathered> folds(5);
   for (const int64_t shard_bytes : {1 << 20, 333}) {
@@ -80,7 +80,7 @@ TEST_CASE("each row is in one fold, whatever the cut") {
   }
 }
 
-TEST_CASE("several labels of 0 and 1 are targets as they are") {
+TEST_CASE("several labels of 0 and 1 are targets without scaling") {
   DataFixture f;
   f.job.model.task = spec::Task::kMultilabel;
   f.job.data.label = {std::string("p"), std::string("q")};
@@ -88,7 +88,7 @@ TEST_CASE("several labels of 0 and 1 are targets as they are") {
   CHECK(f.AllRows().targets == std::vector<double>{0, 1, 1, 1, 0, 0, 1, 0, 1, 0});
 }
 
-TEST_CASE("the targets of an autoencoder are its features, of which constant ones count") {
+TEST_CASE("an autoencoder's targets are its features") {
   DataFixture f;
   f.job.model.task = spec::Task::kAutoencoder;
   f.job.data.label.clear();
@@ -118,7 +118,7 @@ TEST_CASE("validation rows are chosen by a column or by files") {
   CHECK(by_files->validation_rows == 1);
 }
 
-TEST_CASE("classes sort as whole numbers when all are such, else bytewise") {
+TEST_CASE("classes sort as integers if all are, otherwise bytewise") {
   DataFixture f;
   f.Train("a,y\n1,10\n2,9\n3,-1\n4,9\n");
   CHECK(f.Profile()->preprocessing.classes == Strings{"-1", "9", "10"});
@@ -128,7 +128,7 @@ TEST_CASE("classes sort as whole numbers when all are such, else bytewise") {
   CHECK(f.Profile()->preprocessing.classes == Strings{"Na", "Zebra", "cat", "dog"});
 }
 
-TEST_CASE("whole numbers written as floats are the classes of whole numbers, among numbers alone") {
+TEST_CASE("floats such as 1.0 join integer classes if no class is text") {
   DataFixture f;
   f.job.data.validation.fraction = 0;
   f.Train("a,y\n1,0\n2,0.0\n3,1\n4,1.0\n5,-0.\n6,2.50\n7,1\r\r\n");
@@ -148,7 +148,7 @@ TEST_CASE("whole numbers written as floats are the classes of whole numbers, amo
   CHECK(f.Profile().status().message().find("all 2 training rows have the label '0'") == 0);
 }
 
-TEST_CASE("Hive's null is a null in numbers and in classes where it stands alone") {
+TEST_CASE("Hive's null is null in numbers and as a whole class") {
   DataFixture f;
   f.job.data.features.nulls = {spec::NullKind::kConstant, 9};
   f.Train("a,y\n\\N,dog\n2,\\Nc\n");
@@ -242,7 +242,7 @@ TEST_CASE("a constant for nulls counts in the scale as the values do") {
   CHECK(scaled.null_value == Approx(std::log(4)).epsilon(1e-15));
 }
 
-TEST_CASE("regression targets are standardised over the training rows") {
+TEST_CASE("regression targets are standardized over the training rows") {
   DataFixture f;
   f.job.model.task = spec::Task::kRegression;
   f.job.data.label = {std::string("y"), std::string("z")};
@@ -256,7 +256,7 @@ TEST_CASE("regression targets are standardised over the training rows") {
   CHECK(f.Profile()->preprocessing.targets[0] == spec::FittedTarget{"y", 0, 1});
 }
 
-TEST_CASE("merged statistics are those of all rows") {
+TEST_CASE("merged statistics equal those of all rows") {
   std::mt19937 random(11);
   std::vector<double> values;
   for (int i = 0; i < 999; ++i) values.push_back(1e6 + static_cast<double>(random() % 1000) / 7);
@@ -298,7 +298,7 @@ TEST_CASE("bytes are summed as exactly as doubles") {
   }
 }
 
-TEST_CASE("the fingerprint of the data changes with the data and not with its place") {
+TEST_CASE("the data's fingerprint depends on content, not on path") {
   const auto fingerprint = [](const std::string& content) {
     DataFixture f;
     f.Train(content);
@@ -309,7 +309,7 @@ TEST_CASE("the fingerprint of the data changes with the data and not with its pl
   CHECK(fingerprint("a,y\n1,0\n2,1\n") != fingerprint("a,y\n1,0\n3,1\n"));
 }
 
-TEST_CASE("the storage type is the narrowest exact one") {
+TEST_CASE("the storage type is the narrowest exact type") {
   const auto storage = [](const std::string& value) {
     DataFixture f;
     f.job.data.features.nulls.kind = spec::NullKind::kMean;

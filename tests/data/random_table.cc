@@ -13,17 +13,17 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-constexpr size_t kWholeRows = 5;  // without nulls; the last of them is of the validation set
+constexpr size_t kWholeRows = 5;  // rows without nulls; the last one is a validation row
 constexpr size_t kValidationRow = kWholeRows - 1;
 
 enum class Profile { kBytes, kDecimals, kFarFromZero, kWild, kConstant };
 
-// How a column's values are drawn.
+// The distribution of a column's values.
 struct Source {
   Profile profile = Profile::kDecimals;
-  int exponent_max = 0;  // of 2, kWild
-  Strings words;         // categories: of training rows, and ..
-  Strings others;        // .. of validation rows, too
+  int exponent_max = 0;  // largest power of 2 of kWild
+  Strings words;         // categories of training rows
+  Strings others;        // further categories of validation rows
 };
 
 std::string Digits(double x, std::chars_format format) {
@@ -65,7 +65,7 @@ std::string WriteNumber(Draw& draw, double x) {
   return draw.OneIn(8) ? " " + text + "  " : text;
 }
 
-// A moment of the years 2 to 9998, in halves of a second.
+// Draws a moment in the years 2 to 9998, in half seconds.
 double DrawMoment(Draw& draw) {
   using namespace std::chrono;
   const year_month ym{year(2 + static_cast<int>(draw.Below(9997))),
@@ -163,7 +163,7 @@ spec::NullPolicy DrawNulls(Draw& draw, bool log1p = false) {
   return nulls;
 }
 
-// Rules of a group. `numbers`: as an autoencoder takes them.
+// Draws the rules of a group. `numbers` selects only types that an autoencoder takes.
 spec::FeatureGroup DrawGroup(Draw& draw, const spec::FeatureSpec& all, bool numbers) {
   const spec::FeatureType types[] = {
       spec::FeatureType::kNumeric,     spec::FeatureType::kBoolean,     spec::FeatureType::kNumeric,
@@ -204,7 +204,7 @@ Source DrawSource(Draw& draw, spec::Precision precision) {
   const Strings words = {"red",  "gr\xC3\xBCn", "say \"hi\"", "a,b",  "x;y", "NA",
                          "null", "\xFF\xFE",    "two words",  "0x1F", "12",  "#"};
   const Strings numbers = {"0", "3", "-7", "10", "9", "100", "25", "2024"};
-  const bool whole = draw.OneIn(3);  // all are numbers
+  const bool whole = draw.OneIn(3);  // all words are numbers
   const size_t count = 2 + draw.Below(6);
   for (size_t i = 0; i < count; ++i) {
     source.words.push_back(draw.Of(whole || draw.OneIn(3) ? numbers : words));
@@ -237,7 +237,7 @@ void AddColumns(Draw& draw, RandomTable* table) {
     std::string name = "c" + std::to_string(i);
     if (draw.OneIn(5)) name += ", \"\xC3\xA9\"";
     spec::FeatureOptions options;
-    if (i == 0 || draw.OneIn(4)) {  // of the spec's own columns there is always one
+    if (i == 0 || draw.OneIn(4)) {  // the spec needs at least one column outside the groups
       features.columns.emplace_back(name);
     } else {
       if (features.groups.empty() || !draw.OneIn(4)) {

@@ -1,6 +1,6 @@
-// Random tables under random rules: what a value means is drawn first, and then how a file writes
-// it, so that a test knows what must become of each without reading any. The same for the same
-// seed. Thread rule: values and pure functions.
+// Random tables under random rules. The meaning of a value is drawn first and then its spelling in
+// the file. A test therefore knows the expected results without a parser. A seed always gives the
+// same table. Thread rule: values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace espalier::data {
 
-// The numbers of one seed, one after the other.
+// Random numbers of one seed, in sequence.
 class Draw {
  public:
   explicit Draw(uint64_t seed)
@@ -33,33 +33,34 @@ class Draw {
 
 struct Cell {
   bool null = false;
-  double number = 0;  // of numbers, booleans (0 or 1) and dates (seconds since 1970)
-  std::string text;   // of categories: what they are called in a vocabulary
+  double number = 0;  // numbers, booleans (0 or 1) and dates (seconds since 1970)
+  std::string text;   // categories: text in the vocabulary
   std::string written;
 };
 
 struct RandomColumn {
   std::string name;
-  spec::FeatureOptions options;  // with scale and nulls, wherever the job says them
-  std::vector<Cell> cells;       // one a row
+  spec::FeatureOptions options;  // with the effective scale and nulls
+  std::vector<Cell> cells;       // one for each row
 };
 
 struct RandomTable {
-  spec::JobSpec job;  // valid but for data.train and output
+  spec::JobSpec job;  // valid except for data.train and output
   std::vector<RandomColumn> columns;
-  std::vector<bool> validation;              // one a row
-  std::vector<std::string> labels;           // of classification
-  std::vector<std::vector<double>> targets;  // of regression and multilabel: [row][target]
-  std::vector<double> weights;               // empty: no such column
+  std::vector<bool> validation;              // one for each row
+  std::vector<std::string> labels;           // classification
+  std::vector<std::vector<double>> targets;  // regression and multilabel: [row][target]
+  std::vector<double> weights;               // empty without a weight column
 
   size_t rows() const { return validation.size(); }
-  // Whether a null says that the row is left out.
+  // Returns whether a null drops the row.
   bool Dropped(size_t row) const;
   std::string Text() const;
   std::string Line(size_t row) const;
 };
 
-// The first rows are training rows of each class and one of validation, without nulls.
+// Draws a table. Its first rows, without nulls, are training rows of each class and one validation
+// row.
 RandomTable DrawTable(uint64_t seed);
 
 }  // namespace espalier::data

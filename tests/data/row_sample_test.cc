@@ -1,4 +1,4 @@
-// Scaling by quartiles, of a sample that is a function of the data alone.
+// Robust scaling by the quartiles of a sample that depends only on the data.
 #include "src/data/table/row_sample.h"
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace {
 
 void Robust(DataFixture* f) { f->job.data.features.scale.kind = spec::ScaleKind::kRobust; }
 
-TEST_CASE("quartiles are those of the training rows, as NumPy computes them") {
+TEST_CASE("quartiles are NumPy's quartiles of the training rows") {
   DataFixture f;
   Robust(&f);
   f.job.data.validation.column = std::string("v");
-  // numpy.percentile([1, 2, 6, 7, 20], [25, 50, 75]) = [2, 6, 7]; of [5, 5, 5, 5, 9] all are 5.
+  // numpy.percentile([1, 2, 6, 7, 20], [25, 50, 75]) = [2, 6, 7]. For [5, 5, 5, 5, 9] all are 5.
   f.Train(
       "a,b,c,v,y\n1,5,3,0,0\n2,5,3,0,1\n6,5,3,0,1\n20,9,3,0,0\n7,5,3,0,1\n1000,5,3,1,1\n"
       "-900,5,3,1,1\n");
@@ -26,21 +26,21 @@ TEST_CASE("quartiles are those of the training rows, as NumPy computes them") {
   REQUIRE(profile.ok());
   const auto& features = profile->preprocessing.features;
   CHECK(features[0] == spec::FittedFeature{"a", 6, 1 / 5.0, 0});
-  CHECK(features[1].shift == 5);  // equal quartiles: the deviation, which is 1.6
+  CHECK(features[1].shift == 5);  // equal quartiles: scaled by the deviation, 1.6
   CHECK(features[1].factor == Approx(1 / 1.6).epsilon(1e-15));
-  CHECK(features[2] == spec::FittedFeature{"c", 3, 0, 0});  // constant
+  CHECK(features[2] == spec::FittedFeature{"c", 3, 0, 0});  // a constant column
 }
 
-TEST_CASE("nulls have no part in quartiles, and quartiles between two values are interpolated") {
+TEST_CASE("quartiles skip nulls and interpolate between values") {
   DataFixture f;
   Robust(&f);
   f.job.data.features.nulls.kind = spec::NullKind::kMean;
-  f.Train("a,y\n1,0\n,1\n2,1\nNA,0\n3,0\n4,1\n");  // numpy: 1.75, 2.5, 3.25
+  f.Train("a,y\n1,0\n,1\n2,1\nNA,0\n3,0\n4,1\n");  // quartiles by NumPy: 1.75, 2.5, 3.25
   const spec::FittedFeature a = f.Profile()->preprocessing.features[0];
   CHECK(a == spec::FittedFeature{"a", 2.5, 1 / 1.5, 2.5});
 }
 
-TEST_CASE("groups choose it for themselves, and logarithms are taken first") {
+TEST_CASE("robust scaling may be set by group and follows log1p") {
   DataFixture f;
   spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
   group.columns = {std::string("b")};
@@ -53,7 +53,7 @@ TEST_CASE("groups choose it for themselves, and logarithms are taken first") {
   CHECK(features[1].factor == Approx(1 / std::log(4)).epsilon(1e-15));
 }
 
-TEST_CASE("of many rows a sample is taken, the same however shards are cut, and near the truth") {
+TEST_CASE("the sample of many rows is accurate and cut-independent") {
   DataFixture f;
   Robust(&f);
   std::mt19937 random(3);
@@ -84,7 +84,7 @@ TEST_CASE("of many rows a sample is taken, the same however shards are cut, and 
   CHECK(std::fabs(static_cast<double>(rank) / 30'000 - 0.5) < 0.03);  // 4 standard errors
 }
 
-TEST_CASE("a shard's part of the sample is bounded, whatever the number of columns") {
+TEST_CASE("a shard's sample is bounded for any number of columns") {
   CHECK(spec::SampledRowsMax(0) == 0);
   CHECK(spec::SampledRowsMax(1) == spec::kSampledRowsMost);
   CHECK(spec::SampledRowsMax(40) == (64 << 10) / 40);
@@ -93,14 +93,15 @@ TEST_CASE("a shard's part of the sample is bounded, whatever the number of colum
   }
   CHECK(spec::SampledRowsMax(8192) == 512);
   CHECK(spec::SampledRowsMax(1 << 20) == spec::kSampledRowsMin);
-  // In numbers; statistics and the rest of a message of 64 MiB have as much room again.
+  // The bound is 4 Mi numbers, half of a message of 64 MiB. Statistics and the rest take the other
+  // half.
   for (int64_t features = 1; features <= 32'768; ++features) {
     if (spec::SampledRowsMax(features) * features > 4 << 20) FAIL(features);
   }
   DataFixture f;
   f.Train("a,y\n1,0\n2,1\n");
   REQUIRE(f.Profile().ok());
-  CHECK(f.shards[0].profile.sample.keys.empty());  // nobody needs one
+  CHECK(f.shards[0].profile.sample.keys.empty());  // no column needs a sample
 }
 
 spec::RowSample SampleOfKeys(std::vector<uint64_t> keys, size_t width) {
@@ -113,7 +114,7 @@ spec::RowSample SampleOfKeys(std::vector<uint64_t> keys, size_t width) {
   return sample;
 }
 
-TEST_CASE("samples without the rows that others make needless have the quartiles of all") {
+TEST_CASE("pruned samples have the quartiles of all samples") {
   constexpr size_t kWidth = 100, kShards = 20;
   const std::vector<double> nulls(kWidth, std::numeric_limits<double>::quiet_NaN());
   std::mt19937_64 random(5);
@@ -134,8 +135,7 @@ TEST_CASE("samples without the rows that others make needless have the quartiles
       rows += sample.keys.size();
       CHECK(sample.values.size() == sample.keys.size() * kWidth);
     }
-    CHECK(rows <
-          spec::kSampledRowsGood * 4);  // of ten times as many; 1 + ln(10) of them are expected
+    CHECK(rows < spec::kSampledRowsGood * 4);  // of 10 times as many; 1 + ln(10) times is expected
     CHECK(SampledValues(pruned, nulls) == expected);
   }
 }
@@ -166,7 +166,7 @@ TEST_CASE("a regression starts at the constant with the least loss") {
   CHECK(start(spec::Loss::kMae) == Approx((3 - 22) / std::sqrt(1522.0)).epsilon(1e-15));
 }
 
-TEST_CASE("of rows with equal keys none is left out that may be in the sample") {
+TEST_CASE("pruning keeps all rows whose equal keys may be sampled") {
   SamplePruner pruner;
   for (int shard = 0; shard < 3; ++shard) {
     spec::RowSample sample = SampleOfKeys(std::vector<uint64_t>(spec::kSampledRowsMost, 7), 1);
@@ -181,7 +181,7 @@ TEST_CASE("of rows with equal keys none is left out that may be in the sample") 
   CHECK(none.keys.empty());
 }
 
-TEST_CASE("quartiles of wide tables are near the truth") {
+TEST_CASE("quartiles of wide tables are accurate") {
   constexpr int kColumns = 600, kRows = 3000;
   DataFixture f;
   Robust(&f);
@@ -200,10 +200,10 @@ TEST_CASE("quartiles of wide tables are near the truth") {
     const double off = feature.shift / 1000 - 0.5;
     squares += off * off;
   }
-  CHECK(std::sqrt(squares / kColumns) < 0.025);  // 0.016 is expected; of 128 rows it would be 0.044
+  CHECK(std::sqrt(squares / kColumns) < 0.025);  // 0.016 is expected; 128 rows would give 0.044
 }
 
-TEST_CASE("checkpoints of scales by smaller samples are of other data") {
+TEST_CASE("a smaller sample for scales changes the fingerprint") {
   const auto fingerprint = [](int columns, bool robust) {
     DataFixture f;
     if (robust) Robust(&f);
@@ -226,7 +226,7 @@ TEST_CASE("a profile whose sample does not fit the job is refused") {
   CHECK(MergeShardProfiles(f.plan, f.job, {profile}).status().code() == StatusCode::kInternal);
 }
 
-TEST_CASE("values that are too far apart for their difference are an error") {
+TEST_CASE("values whose difference overflows are an error") {
   DataFixture f;
   Robust(&f);
   f.job.model.precision = spec::Precision::kFloat64;

@@ -36,7 +36,7 @@ void SetUpPixels(DataFixture* f, bool fractions) {
   f->Train(Pixels(300, 37, fractions));
 }
 
-TEST_CASE("rows in memory, in spill files and read again are the same bytes") {
+TEST_CASE("rows in memory, spilled and read again have the same bytes") {
   for (const bool fractions : {false, true}) {
     DataFixture f;
     SetUpPixels(&f, fractions);
@@ -70,7 +70,7 @@ TEST_CASE("rows in memory, in spill files and read again are the same bytes") {
   }
 }
 
-TEST_CASE("each part of the rows is what the whole has there") {
+TEST_CASE("a part of the rows equals that part of the whole store") {
   DataFixture f;
   SetUpPixels(&f, false);
   const auto profile = f.Profile();
@@ -171,7 +171,7 @@ TEST_CASE("rows that fit nowhere are an error with the numbers") {
                                .spill_bytes_max = 1 << 20});
   CHECK_THAT(nowhere.message(), Says("cannot make the directory '" + (f.dir / "file/spill") +
                                      "' ... not a directory"));
-  // One that is not there yet is made.
+  // A missing directory is created.
   CHECK(load({.memory_bytes_max = 0,
               .spill_directory = f.dir / "deep/spill",
               .spill_bytes_max = 1 << 20})

@@ -1,4 +1,4 @@
-// Reads a shard of a table to be scored. Thread rule: re-entrant.
+// Reads one shard of a table to be scored. Thread rule: reentrant.
 #pragma once
 
 #include "src/data/profile/table_scan.h"

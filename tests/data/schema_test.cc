@@ -26,7 +26,7 @@ TEST_CASE("columns are found by name, by position and by range") {
   CHECK(MakeSchema(data, kNames)->features == Positions{0, 1, 2, 3});
 }
 
-TEST_CASE("a name that looks like a position is a name, where there is a header") {
+TEST_CASE("with a header, a name like a position is a name") {
   spec::DataSpec data;
   data.label = {std::string("1")};
   CHECK(MakeSchema(data, {"1", "0", "x"})->label == Positions{0});
@@ -36,7 +36,7 @@ TEST_CASE("a name that looks like a position is a name, where there is a header"
   CHECK(MakeSchema(data, PositionNames(3))->label == Positions{2});
 }
 
-TEST_CASE("columns that cannot be are errors that help") {
+TEST_CASE("impossible columns are errors with a suggestion") {
   spec::DataSpec data;
   const auto message = [&](const std::vector<std::string>& names = kNames) {
     const auto schema = MakeSchema(data, names);
@@ -100,11 +100,11 @@ TEST_CASE("input is listed set by set, frozen and cut") {
   CHECK(plan->files[3].role == spec::FileRole::kTest);
   CHECK(plan->files[1].length == 12);
   CHECK(plan->files[1].modified_ms > 0);
-  // A rest of less than half a shard is not worth one of its own.
+  // The rest is less than half a shard and joins the last one.
   CHECK(plan->shards == std::vector<spec::Shard>{{0, 0, 8}, {1, 0, 6}, {1, 6, 12}, {3, 0, 8}});
 }
 
-TEST_CASE("a header stays in one shard, multiline files in one") {
+TEST_CASE("a header, and a multiline file, stay in one shard") {
   DataFixture f;
   f.Train("\n\n\n\n\n\nlong_name_of_a,y\n3,0\n");
   CHECK(PlanInput(*f.files, f.job.data, 4)->shards ==
@@ -113,7 +113,7 @@ TEST_CASE("a header stays in one shard, multiline files in one") {
   CHECK(PlanInput(*f.files, f.job.data, 4)->shards.size() == 1);
 }
 
-TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
+TEST_CASE("input that cannot be listed is an error with the pattern") {
   DataFixture f;
   const auto status = [&f] { return f.Plan().status(); };
   f.job.data.train = {f.dir / "*.csv"};
@@ -175,7 +175,7 @@ TEST_CASE("the files of a directory decide its format, LIBSVM too") {
   CHECK(f.Plan().status().message().find("is CSV by its name") == std::string::npos);
 }
 
-TEST_CASE("a file of bad rows alone is told by the first of them, after a bounded look") {
+TEST_CASE("a file of bad rows is reported by the first one") {
   DataFixture f;
   f.job.data.csv.header = false;
   f.job.data.label = {int64_t{1}};
@@ -195,7 +195,7 @@ TEST_CASE("a file of bad rows alone is told by the first of them, after a bounde
   std::string rows = "1 1:3\n";
   for (int i = 0; i < 2000; ++i) rows = "x y\n" + rows;
   f.Train(rows, "t.svm");
-  CHECK(f.Plan().status().position()->row == 1);  // the good one is not looked for so far
+  CHECK(f.Plan().status().position()->row == 1);  // the good row is beyond the bounded look
   f.job.data.train.insert(f.job.data.train.begin(), f.dir.Put("good.svm", "1 1:2\n"));
   CHECK(f.Plan().ok());
 }

@@ -1,4 +1,4 @@
-// Categories and indicators of nulls beside wide sparse numbers.
+// Categories and null indicators next to wide sparse numbers.
 #include <limits>
 #include <numeric>
 #include <set>
@@ -11,8 +11,8 @@ namespace espalier::data {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-// Features: with a vocabulary, with one of frequent values and embedded, hashed; far from 0; with
-// indicators of nulls.
+// Special features: a vocabulary, an embedded vocabulary of frequent values, a hash, a column far
+// from 0, and the first column with null indicators.
 constexpr int32_t kOneHot = 4, kEmbedded = 899, kHashed = kWidth - 1, kFar = 700, kNull = 40;
 
 spec::FeatureGroup Group(int32_t first, int32_t last) {
@@ -61,7 +61,7 @@ class CodesFixture : public SparseFixture {
     INFO(profile.status().ToString());
     REQUIRE(profile.ok());
     REQUIRE(profile->sparse);
-    REQUIRE(plan.shards.size() > 3);  // each with codes of its own
+    REQUIRE(plan.shards.size() > 3);  // each has separate codes
     result = *profile;
     for (const ProfiledShard& shard : shards) {
       CHECK(shard.rows.sets[0].sparse == decoded_sparse);
@@ -82,7 +82,7 @@ Table MakeCodedTable(Kind kind) {
     }
     if (kind != Kind::kBytes && r % 9 == 4) {
       row[kNull + static_cast<int32_t>(random() % 10)] = kNan;
-      if (r % 2 == 0) row[kOneHot] = kNan;  // a category like others
+      if (r % 2 == 0) row[kOneHot] = kNan;  // null is a category like others
     }
   }
   return table;
@@ -99,7 +99,7 @@ void CheckNear(const Gathered& a, const Gathered& b) {
   CHECK(worst < 1e-12);
 }
 
-TEST_CASE("sparse rows with categories and indicators are what the dense ones are") {
+TEST_CASE("sparse rows with categories and indicators equal dense ones") {
   for (const Kind kind : {Kind::kBytes, Kind::kFloats, Kind::kDoubles}) {
     const Table table = MakeCodedTable(kind);
     CodesFixture svm, csv;
@@ -110,7 +110,7 @@ TEST_CASE("sparse rows with categories and indicators are what the dense ones ar
     for (CodesFixture* f : {&svm, &csv}) {
       int64_t nonzeros = 0;
       for (const ProfiledShard& shard : f->shards) nonzeros += shard.profile.nonzeros;
-      int64_t expected = 0;  // of codes all, also 0
+      int64_t expected = 0;  // all codes count, also 0
       for (const auto& row : table.rows) {
         expected += 3;
         for (const auto& [feature, value] : row) {
@@ -146,7 +146,7 @@ TEST_CASE("sparse rows with categories and indicators are what the dense ones ar
   }
 }
 
-TEST_CASE("sparse rows with categories that are read to be scored are what they were") {
+TEST_CASE("scored sparse rows with categories equal those of training") {
   for (const Kind kind : {Kind::kBytes, Kind::kDoubles}) {
     const Table table = MakeCodedTable(kind);
     CodesFixture f;
@@ -195,13 +195,13 @@ TEST_CASE("sparse rows with categories that are read to be scored are what they 
   }
 }
 
-TEST_CASE("a category of LIBSVM text that is bad has the words of dense text") {
+TEST_CASE("a bad sparse category has the message of dense text") {
   const Table table = MakeTable(Kind::kFloats, 300, 20, 5);
   const std::string bad = "1 " + std::to_string(kEmbedded + 1) + ":" + std::string(300, 'x') + "\n";
   std::vector<std::string> said;
   for (const bool sparse : {true, false}) {
     CodesFixture f;
-    // With a scale that needs a sample of rows nothing is decoded sparse.
+    // A scale that needs a row sample prevents sparse decoding.
     if (!sparse)
       f.job.data.features.groups.back().scale = spec::Scale{.kind = spec::ScaleKind::kRobust};
     f.Train(table.Libsvm() + bad, "a.svm");

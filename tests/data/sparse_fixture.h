@@ -1,4 +1,4 @@
-// Made up wide tables of few numbers that are not 0, and the way of one to the network and back.
+// Synthetic wide sparse tables, and their path to the network and back.
 #pragma once
 
 #include <cmath>
@@ -50,7 +50,8 @@ struct Table {
 
 enum class Kind : uint8_t { kBytes, kFloats, kDoubles };
 
-// `entries` a row in the mean; the first feature always 1, some rows without any other.
+// Makes rows with a mean of `entries` numbers. The first feature is always 1, and some rows have no
+// other.
 inline Table MakeTable(Kind kind, int rows, int entries, uint64_t seed) {
   std::mt19937_64 random(seed);
   Table table;
@@ -76,7 +77,7 @@ class SparseFixture : public DataFixture {
     job.data.features.columns = {spec::ColumnRange{1, kWidth}};
   }
 
-  // The training rows with what is not there filled in.
+  // Returns the training rows as dense rows.
   std::vector<double> Inputs(const RowStoreOptions& options = {}) {
     const auto profile = Profile();
     INFO(profile.status().ToString());
@@ -92,7 +93,7 @@ class SparseFixture : public DataFixture {
 
   std::vector<double> Gather(const RowStore& store) {
     const plan::Range range = store.rows(spec::FileRole::kTrain);
-    std::vector<int64_t> rows;  // backwards, as a shuffle might
+    std::vector<int64_t> rows;  // backwards, as after a shuffle
     for (int64_t r = range.end; r-- > range.begin;) rows.push_back(r);
     const size_t width = static_cast<size_t>(store.features());
     std::vector<double> inputs(rows.size() * width);
@@ -115,7 +116,7 @@ class SparseFixture : public DataFixture {
     return inputs;
   }
 
-  // What the preprocessing makes of the table, row by row from the last one.
+  // Returns the preprocessed table, the last row first.
   std::vector<double> Expected(const Table& table) const {
     std::vector<double> inputs;
     for (size_t r = table.rows.size(); r-- > 0;) {

@@ -1,4 +1,4 @@
-// Wide rows of few numbers that are not 0: decoded, counted, stored and gathered without the zeros.
+// Wide sparse rows that are decoded, counted, stored and gathered without their zeros.
 #include "src/spec/sparse_rows.h"
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace espalier::data {
 namespace {
 
-TEST_CASE("sparse rows come back as the table says, of every type and scale, however cut") {
+TEST_CASE("sparse rows of any type, scale and cut equal the table") {
   for (const Kind kind : {Kind::kBytes, Kind::kFloats, Kind::kDoubles}) {
     const Table table = MakeTable(kind, 300, 30, 5);
     for (const spec::ScaleKind scale : {spec::ScaleKind::kNone, spec::ScaleKind::kStandard,
@@ -37,7 +37,7 @@ TEST_CASE("sparse rows come back as the table says, of every type and scale, how
   }
 }
 
-TEST_CASE("a wide CSV table is stored sparse too, with the same numbers") {
+TEST_CASE("a wide CSV table is stored sparse with the same numbers") {
   const Table table = MakeTable(Kind::kFloats, 200, 20, 6);
   SparseFixture f;
   f.Train(table.Libsvm(), "a.svm");
@@ -58,8 +58,8 @@ TEST_CASE("a wide CSV table is stored sparse too, with the same numbers") {
   CHECK(f.result.shards[0].nonzeros == nonzeros);
 }
 
-// From the row store of the job, and as they are scaled when they are read to be scored.
-TEST_CASE("sparse rows that are read to be scored are the network's inputs bit by bit") {
+// Compares the job's row store with rows that are read and scaled for scoring.
+TEST_CASE("scored sparse rows equal the network's inputs bit by bit") {
   for (const Kind kind : {Kind::kBytes, Kind::kFloats, Kind::kDoubles}) {
     Table table = MakeTable(kind, 300, 20, 5);
     if (kind != Kind::kBytes) table.rows[9][33] = std::numeric_limits<double>::quiet_NaN();
@@ -85,7 +85,7 @@ TEST_CASE("sparse rows that are read to be scored are the network's inputs bit b
     FeatureEncoder encoder(profile->preprocessing);
     encoder.PrepareSparse();
     for (const std::string& file :
-         {f.dir / "a.svm", f.dir.Put("a.csv", table.Csv())}) {  // decoded sparse, and not so
+         {f.dir / "a.svm", f.dir.Put("a.csv", table.Csv())}) {  // decoded sparse, then dense
       ScanRequest request = {f.job, f.plan.schema, {file}, false, {}, {}, 1 << 20};
       request.sparse = profile->sparse;
       const auto scan = PlanScan(*f.files, request);
@@ -110,7 +110,7 @@ TEST_CASE("sparse rows that are read to be scored are the network's inputs bit b
   }
 }
 
-TEST_CASE("the statistics of sparse rows are those of the table") {
+TEST_CASE("the statistics of sparse rows equal those of the table") {
   for (const Kind kind : {Kind::kBytes, Kind::kFloats, Kind::kDoubles}) {
     Table table = MakeTable(kind, 400, 25, 7);
     if (kind == Kind::kFloats) table.rows[9][33] = std::numeric_limits<double>::quiet_NaN();
@@ -135,7 +135,7 @@ TEST_CASE("the statistics of sparse rows are those of the table") {
   }
 }
 
-TEST_CASE("nulls among sparse rows are filled in, dropped or an error, as elsewhere") {
+TEST_CASE("nulls of sparse rows are filled in, dropped or an error") {
   Table table = MakeTable(Kind::kFloats, 60, 20, 8);
   table.rows[9][33] = table.rows[11][34] = std::numeric_limits<double>::quiet_NaN();
   SparseFixture f;
@@ -154,7 +154,7 @@ TEST_CASE("nulls among sparse rows are filled in, dropped or an error, as elsewh
   CHECK(failed.position()->column == "34");
 }
 
-TEST_CASE("a bad number of a sparse row is named exactly") {
+TEST_CASE("a bad number of a sparse row is reported with its position") {
   Table table = MakeTable(Kind::kFloats, 5, 20, 9);
   const std::string text = table.Libsvm();
   SparseFixture f;
@@ -167,24 +167,24 @@ TEST_CASE("a bad number of a sparse row is named exactly") {
   CHECK(*bad.position()->offset == static_cast<int64_t>(text.size()) + 6);
 }
 
-TEST_CASE("what is not sparse enough is stored dense") {
+TEST_CASE("rows that are not sparse enough are stored dense") {
   SparseFixture f;
   const Table full = MakeTable(Kind::kFloats, 100, 150, 3);
   f.Train(full.Libsvm(), "a.svm");
   const std::vector<double> inputs = f.Inputs();
   CHECK_FALSE(f.result.sparse);
-  CHECK(f.shards[0].rows.sets[0].rows == 0);  // given to the store
+  CHECK(f.shards[0].rows.sets[0].rows == 0);  // moved to the store
   f.CheckInputs(inputs, full);
 }
 
-TEST_CASE("a column far from 0 when it is scaled is in every row, to the last digit") {
+TEST_CASE("a column far from 0 is in every sparse row, exactly") {
   Table far = MakeTable(Kind::kFloats, 400, 20, 3);
   for (size_t r = 0; r < far.rows.size(); ++r) {
     far.rows[r][0] = 1e9 + static_cast<double>(r);
     far.rows[r][kWidth - 1] = 2000;
     far.rows[r][700] = 2010 + static_cast<double>(r % 9);
   }
-  far.rows[7].erase(kWidth - 1);  // one in 400 is 0
+  far.rows[7].erase(kWidth - 1);  // one row in 400 is 0
   far.rows[9][kWidth - 1] = std::numeric_limits<double>::quiet_NaN();
   SparseFixture f;
   f.job.data.features.nulls = {spec::NullKind::kConstant, 1990};
@@ -206,13 +206,13 @@ TEST_CASE("a column far from 0 when it is scaled is in every row, to the last di
         inputs);
 }
 
-TEST_CASE("what a job must be for sparse rows") {
+TEST_CASE("sparse storage depends on job, features and nonzeros") {
   spec::Preprocessing fitted;
   fitted.features.resize(2000);
   spec::JobSpec job;
   CHECK(StoresSparse(job, fitted, 16, 2000));
   CHECK_FALSE(StoresSparse(job, fitted, 16, 2001));
-  fitted.features[7].shift = -16.5;  // far from 0: an entry in every row
+  fitted.features[7].shift = -16.5;  // far from 0: has an entry in every row
   CHECK(StoresSparse(job, fitted, 16, 2000 - 16));
   CHECK_FALSE(StoresSparse(job, fitted, 16, 2000 - 15));
   fitted.features[7].factor = 0.9;
@@ -224,7 +224,7 @@ TEST_CASE("what a job must be for sparse rows") {
   job.model.task = spec::Task::kAutoencoder;
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
   job = {};
-  fitted.features.resize(spec::kSparseFeaturesMin + 1);  // numbers but for one
+  fitted.features.resize(spec::kSparseFeaturesMin + 1);  // numbers; one will be a category
   CHECK(StoresSparse(job, fitted, 16, 1));
   fitted.features[9].codes = 3;
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
@@ -232,16 +232,14 @@ TEST_CASE("what a job must be for sparse rows") {
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
 }
 
-TEST_CASE(
-    "sparse rows are the same from memory, the spill directory, a second reading, or a part of "
-    "them") {
+TEST_CASE("sparse rows are equal from memory, spill, rereads and parts") {
   const Table table = MakeTable(Kind::kDoubles, 4000, 40, 10);
   SparseFixture f;
   f.job.data.shard_bytes = 300'000;
   f.Train(table.Libsvm(), "a.svm");
   const std::vector<double> inputs = f.Inputs();
   CHECK(f.spill_bytes == 0);
-  // 16 bytes an entry and row at most, against 8 a number.
+  // 16 bytes for each entry and row at most, compared with 8 for each number.
   CHECK(f.memory_bytes < int64_t{4000} * (40 * 16 + 32));
   const auto profile = f.Profile();
   REQUIRE(profile.ok());

@@ -1,5 +1,4 @@
-// Where sparse rows lie, and what they may take; rows that were decoded sparse and are stored
-// dense.
+// Memory and spill of sparse rows, and rows that are decoded sparse but stored dense.
 #include <filesystem>
 
 #include "src/spec/sparse_rows.h"
@@ -14,7 +13,7 @@ int64_t OpenFiles() {
   return std::distance(begin(files), end(files));
 }
 
-// Their records take about 8 + 8 + 40 * 12 bytes a row.
+// Rows whose records take about 8 + 8 + 40 * 12 bytes each.
 class StoreFixture : public SparseFixture {
  public:
   static constexpr int kRows = 6000;
@@ -42,7 +41,7 @@ class StoreFixture : public SparseFixture {
   }
 };
 
-TEST_CASE("however small its shards are, a sparse store holds its budget and few files") {
+TEST_CASE("a sparse store of tiny shards keeps its budget, few files") {
   StoreFixture f;
   CHECK(f.plan.shards.size() > 100);
   const auto memory = f.Load({});
@@ -66,7 +65,7 @@ TEST_CASE("however small its shards are, a sparse store holds its budget and few
   }
 }
 
-TEST_CASE("sparse rows that will not fit are refused before any is read") {
+TEST_CASE("sparse rows that do not fit are refused before reading") {
   StoreFixture f;
   const auto make = [&](const RowStoreOptions& options) {
     return RowLoader::Make({*f.files, f.plan, f.job}, f.result, f.All(f.result), options).status();
@@ -79,7 +78,7 @@ TEST_CASE("sparse rows that will not fit are refused before any is read") {
   CHECK(make(f.Spill(StoreFixture::kRecordBytes / 2, StoreFixture::kRecordBytes)).ok());
 }
 
-TEST_CASE("of a shard of which a part is held, room is taken for that part") {
+TEST_CASE("part of a shard takes memory for that part only") {
   StoreFixture f(int64_t{1} << 30);
   REQUIRE(f.plan.shards.size() == 1);
   RowRanges part = f.All(f.result);
@@ -92,7 +91,7 @@ TEST_CASE("of a shard of which a part is held, room is taken for that part") {
   CHECK((*store)->spill_bytes() < StoreFixture::kRecordBytes / 8);
 }
 
-TEST_CASE("a shard with more numbers than were counted has changed") {
+TEST_CASE("a shard with more numbers than its profile has changed") {
   StoreFixture f;
   --f.result.shards[3].nonzeros;
   const auto loader =
@@ -104,7 +103,7 @@ TEST_CASE("a shard with more numbers than were counted has changed") {
   CHECK(changed.position()->offset == f.plan.shards[3].begin);
 }
 
-TEST_CASE("sparse rows without any number are handed on in pieces too") {
+TEST_CASE("sparse rows without numbers are passed on in pieces, too") {
   SparseFixture f;
   std::string text;
   for (int r = 0; r < 150'000; ++r) text += r % 2 == 0 ? "0\n" : "1\n";
@@ -122,7 +121,7 @@ TEST_CASE("sparse rows without any number are handed on in pieces too") {
   CHECK(pieces >= 3);
 }
 
-TEST_CASE("LIBSVM text whose first rows are dense is decoded dense, with the same numbers") {
+TEST_CASE("LIBSVM text that begins dense is decoded dense") {
   const Table full = MakeTable(Kind::kFloats, 300, 150, 3);
   SparseFixture f;
   f.Train(full.Libsvm(), "a.svm");
@@ -138,7 +137,7 @@ TEST_CASE("LIBSVM text whose first rows are dense is decoded dense, with the sam
   REQUIRE(again.ok());
   CHECK((f.Gather(**again) == inputs));
 
-  // A bad row among the first ones counts once, whichever way they are read.
+  // A bad row near the start counts once for either decoding.
   f.job.data.bad_rows = {.skip = true, .limit = 1};
   f.Train("1 7:x\n" + full.Libsvm(), "a.svm");
   profile = f.Profile();
@@ -147,7 +146,7 @@ TEST_CASE("LIBSVM text whose first rows are dense is decoded dense, with the sam
   CHECK(profile->train_rows == 300);
 }
 
-TEST_CASE("rows that were decoded sparse and must not be stored so have their zeros again") {
+TEST_CASE("rows decoded sparse but stored dense get their zeros") {
   Table table = MakeTable(Kind::kFloats, 60, 20, 8);
   table.rows[9][33] = table.rows[11][34] = std::numeric_limits<double>::quiet_NaN();
   SparseFixture f;

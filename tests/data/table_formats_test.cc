@@ -1,4 +1,4 @@
-// Tables whose log says which files are live, and files next to their compressed copy.
+// Tables whose log names the live files, and files next to their compressed copy.
 #include "src/data/input/table_formats.h"
 
 #include <filesystem>
@@ -18,7 +18,7 @@ class FormatsFixture : public DataFixture {
     REQUIRE(files->MakeDirectory(dir / path.substr(0, path.rfind('/'))).ok());
     dir.Put(path, content);
   }
-  // The message for a pattern; with `raw`, the pattern is read.
+  // Returns the error message for a pattern.
   std::string Message(const std::string& pattern) {
     job.data.train = {dir / pattern};
     const Status error = Profile().status();
@@ -27,7 +27,7 @@ class FormatsFixture : public DataFixture {
   }
 };
 
-TEST_CASE("tables with a log are refused from every directory below") {
+TEST_CASE("a table with a log is refused from any directory below it") {
   struct Case {
     const char *marker, *file, *pattern, *kind;
   };
@@ -80,7 +80,7 @@ TEST_CASE("other directories named metadata or base are read") {
   CHECK(f.AllRows().inputs == std::vector<double>{1});
 }
 
-TEST_CASE("a file next to its compressed copy is an error that names both") {
+TEST_CASE("a file next to its compressed copy is an error with both") {
   const auto copy = GENERATE("t/0.csv.gz", "t/0.csv.bz2", "t/0.csv.lz4");
   FormatsFixture f;
   f.Put("t/0.csv");

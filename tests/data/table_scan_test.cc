@@ -12,7 +12,7 @@
 namespace espalier::data {
 namespace {
 
-// What a scan gave, piece after piece.
+// Results of a scan, piece after piece.
 struct Scanned {
   std::vector<std::vector<double>> features;
   std::vector<std::string> labels;
@@ -72,7 +72,7 @@ class ScanFixture {
 using Rows = std::vector<std::vector<double>>;
 using Texts = std::vector<std::vector<std::string>>;
 
-TEST_CASE("columns are found by name, whatever else there is and in each file's own order") {
+TEST_CASE("columns are found by name in each file's order") {
   const ScanFixture f;
   f.dir.Put("t1.csv", "note,b,y,a\n\"x, y\",2,p,1\n,20,q,10\n");
   f.dir.Put("t2.csv", "a,b,note,y\n100,200,z,p\n");
@@ -110,7 +110,7 @@ TEST_CASE("any cut into shards gives the same rows") {
   }
 }
 
-TEST_CASE("without a header columns are found by position, with the labels or without") {
+TEST_CASE("without a header, columns are found by position") {
   ScanFixture f;
   f.job.data.csv.header = false;
   f.schema = {{"0", "1", "2"}, {1, 2}, {0}};
@@ -144,7 +144,7 @@ TEST_CASE("LIBSVM text has the model's indices") {
   CHECK(all.labels == std::vector<std::string>{"1", "-1"});
   REQUIRE(all.rejects.size() == 1);
   CHECK(all.rejects[0].position()->row == 3);
-  f.schema = {{}, {}, {0}};  // more features than a list has entries
+  f.schema = {{}, {}, {0}};  // more features than a list may have
   for (int32_t i = 0; i < 50'000; ++i) {
     f.schema.names.push_back(std::to_string(i));
     if (i > 0 && i != 25'000) f.schema.features.push_back(i);
@@ -161,7 +161,7 @@ TEST_CASE("LIBSVM text has the model's indices") {
   CHECK(named.status().message().find("no header") != std::string::npos);
 }
 
-TEST_CASE("several features of one index of LIBSVM text are that index, each by its rule") {
+TEST_CASE("features of one LIBSVM index follow their own rules") {
   ScanFixture f;
   f.schema = {{"0", "1", "2", "3"}, {1, 2, 2, 3}, {0}};
   const spec::FeatureRule number;
@@ -189,7 +189,7 @@ TEST_CASE("several features of one index of LIBSVM text are that index, each by 
         std::string::npos);
 }
 
-TEST_CASE("what cannot be planned says so in words of its own") {
+TEST_CASE("a scan that cannot be planned has its own messages") {
   const ScanFixture f;
   const std::string csv = f.dir.Put("t.csv", "a,bb,y\n1,2,p\n");
   const auto feature = f.Plan({csv});
@@ -205,8 +205,8 @@ TEST_CASE("what cannot be planned says so in words of its own") {
   CHECK(f.Plan({f.dir / "none.csv"}).status().code() == StatusCode::kNotFound);
 }
 
-// The rows as a row store of a job gives them, and as they are scaled when they are read later.
-TEST_CASE("rows that are read to be scored are the network's inputs bit by bit") {
+// Compares the rows of a job's row store with rows that are read and scaled later.
+TEST_CASE("scored rows equal the network's inputs bit by bit") {
   const std::string tables[] = {
       "a,b,y\n1,2,0\n255,0,1\n7,9,0\n",            // bytes
       "a,b,y\n1,2.5,0\n-3,0.25,1\n0.5,9,0\n",      // floats
@@ -225,7 +225,7 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
     (*store)->Gather<float>(spec::FileRole::kTrain, rows, stored.data(), nullptr, nullptr, nullptr,
                             nullptr);
 
-    // Beside a row that no byte and no float holds.
+    // The mixed file adds a row that needs doubles.
     const std::string mixed = f.dir.Put("mixed.csv", table + "0.1,1e30,0\n");
     const FeatureEncoder encoder(profile->preprocessing);
     for (const std::string& file : {path, mixed}) {
@@ -243,8 +243,8 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
   }
 }
 
-// In a job of bytes; the numbers are chosen so that scaling bytes and scaling wider numbers differ.
-TEST_CASE("however many categories lie beside a row, its inputs are those of the training") {
+// The job stores bytes. Its numbers scale differently as bytes and as wider types.
+TEST_CASE("many new categories do not change the inputs of a row") {
   DataFixture f;
   f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
   spec::FeatureGroup categories;
@@ -270,7 +270,7 @@ TEST_CASE("however many categories lie beside a row, its inputs are those of the
   (*store)->Gather<float>(spec::FileRole::kTrain, rows, stored.data(), stored_codes.data(), nullptr,
                           nullptr, nullptr);
 
-  // The same rows after 400 whose categories nobody knows: codes above 255, for the time being.
+  // The same rows follow 400 rows with unknown categories, whose temporary codes exceed 255.
   std::string table = "a,c,y\n";
   for (int i = 0; i < 400; ++i) table += "0,new" + std::to_string(i) + ",0\n";
   table += text.substr(text.find('\n') + 1);

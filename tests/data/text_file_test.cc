@@ -9,7 +9,8 @@
 namespace espalier::data {
 namespace {
 
-// UTF-8 of up to three bytes a character, and U+1F600, as UTF-16 with a mark.
+// Encodes UTF-8 as UTF-16 with a byte order mark. Supports up to three bytes a character, and
+// U+1F600.
 std::string Utf16(const std::string& text, bool big) {
   std::string out;
   const auto add = [&](uint32_t unit) {
@@ -55,7 +56,7 @@ spec::FeatureGroup Towns() {
   return group;
 }
 
-TEST_CASE("text in UTF-16 or with lone CRs gives the rows of plain UTF-8") {
+TEST_CASE("text in UTF-16 or with lone CRs gives the rows of UTF-8") {
   DataFixture f;
   f.job.data.features.groups = {Towns()};
   f.job.data.shard_bytes = 1 << 10;
@@ -103,7 +104,7 @@ TEST_CASE("a text is read in pieces of any size, forwards and back") {
   }
 }
 
-TEST_CASE("the form of a text follows from its first bytes") {
+TEST_CASE("the encoding of a text follows from its first bytes") {
   DataFixture f;
   const std::map<std::string, TextForm> forms = {
       {"a,b\r\n1,2\r\n", TextForm::kUsual},
@@ -124,7 +125,7 @@ TEST_CASE("the form of a text follows from its first bytes") {
   }
 }
 
-TEST_CASE("text that is no whole UTF-16 is refused with its place") {
+TEST_CASE("truncated or invalid UTF-16 is refused with its position") {
   DataFixture f;
   const std::string good = Utf16("a,y\n1,2\n", false);
   const std::map<std::string, std::string> contents = {

@@ -9,7 +9,7 @@
 namespace espalier::data {
 namespace {
 
-// Single columns beside a vector of three; the rows in `rows` only.
+// Transposes single columns and a vector of three, and checks the rows in `rows`.
 template <typename T>
 void CheckTransposed(int64_t count, int columns, const std::vector<int64_t>& rows) {
   std::vector<T> values(count * (columns + 3));
@@ -37,7 +37,7 @@ void CheckTransposed(int64_t count, int columns, const std::vector<int64_t>& row
 
 }  // namespace
 
-TEST_CASE("columns become rows, however many there are and whichever rows are left out") {
+TEST_CASE("columns become rows for any count and any subset of rows") {
   for (const int64_t count : {1, 15, 16, 63, 64, 65, 200}) {
     for (const int columns : {0, 1, 5, 16, 33, 70}) {
       std::vector<int64_t> all(count), odd;
@@ -54,7 +54,7 @@ TEST_CASE("columns become rows, however many there are and whichever rows are le
   }
 }
 
-TEST_CASE("a buffer of rows keeps its bytes while it grows into mapped memory and beyond") {
+TEST_CASE("a growing buffer of rows keeps its bytes") {
   RowBytes bytes;
   std::vector<uint8_t> piece(1'000'003);
   std::iota(piece.begin(), piece.end(), 0);

@@ -1,4 +1,4 @@
-// Validation rows by a column: marks, groups and times.
+// Validation rows that a column selects: marks, groups and times.
 #include "src/data/features/validation_column.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ spec::ValidationSpec FoldOf(int64_t fold, int64_t of) {
   return v;
 }
 
-TEST_CASE("marks choose the role of a row, and other texts are bad") {
+TEST_CASE("marks select the role of a row; other texts are bad") {
   spec::JobSpec job;
   job.data.validation.column = spec::ColumnRef(int64_t{0});
   ValidationColumn column(job, SchemaWithColumn(), 0);
@@ -59,7 +59,7 @@ TEST_CASE("marks choose the role of a row, and other texts are bad") {
   CHECK_THAT(column.fault(), Catch::Contains("neither true nor false"));
 }
 
-TEST_CASE("times in any form have the same place") {
+TEST_CASE("times in any format have the same place") {
   spec::JobSpec job;
   job.data.validation = TimeOf(0);
   job.data.validation.from = 1'709'164'800;  // 2024-02-29
@@ -85,7 +85,7 @@ TEST_CASE("times in any form have the same place") {
   CHECK_FALSE(formatted.RoleOf("2024-03-02", 0, false));
 }
 
-TEST_CASE("numbers of a time column keep their order, whatever dates they look like") {
+TEST_CASE("numbers in a time column keep their order, even date-like") {
   spec::JobSpec job;
   job.data.validation = TimeOf(0);
   job.data.validation.from = 300'000;
@@ -126,7 +126,7 @@ TEST_CASE("groups are equal by text or number, and depend on the seed") {
   CHECK(place("ann") != after);
 }
 
-TEST_CASE("dropped rows have no place in the sample") {
+TEST_CASE("dropped rows are not in the sample") {
   spec::JobSpec job;
   job.data.validation = TimeOf(0.5);
   ValidationColumn column(job, SchemaWithColumn(), 0);
@@ -134,7 +134,7 @@ TEST_CASE("dropped rows have no place in the sample") {
   CHECK(column.TakePlaces().keys.empty());
 }
 
-TEST_CASE("bounds of a fraction take the latest rows and keep equal times together") {
+TEST_CASE("a fraction takes the latest rows and keeps equal times") {
   const auto bounds = [](double fraction, const std::vector<double>& places) {
     const auto chosen = ChooseBounds(TimeOf(fraction), PlacesOf(places));
     REQUIRE(chosen.ok());
@@ -153,7 +153,7 @@ TEST_CASE("bounds of a fraction take the latest rows and keep equal times togeth
 }
 
 TEST_CASE("each group is in one fold, and no fold is empty") {
-  // Groups of unlike sizes: the largest has more rows than a fold.
+  // Groups have different sizes. The largest has more rows than a fold.
   for (const int64_t folds : {2, 3, 7}) {
     std::vector<double> places;
     for (int group = 0; group < 7; ++group) {
@@ -181,7 +181,7 @@ TEST_CASE("each group is in one fold, and no fold is empty") {
   CHECK_THAT(none.status().message(), Catch::Contains("expected at least 8"));
 }
 
-// Rows of `days`, two a day and in no order, completed by all rows.
+// The column `day` has two rows a day, unordered. The pass over all rows completes the job.
 TEST_CASE("the profiling pass finds the bounds of a job") {
   DataFixture f;
   std::string csv = "day,x,y\n";

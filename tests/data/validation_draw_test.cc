@@ -1,4 +1,4 @@
-// Validation rows by fraction, also of each class the same share.
+// Validation rows by fraction, with the same share of each class if stratified.
 #include "src/data/features/validation_draw.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ spec::JobSpec Job(double fraction, uint64_t seed = 1) {
   return job;
 }
 
-// How many of each class go to validation, by class text.
+// Returns the number of validation rows of each class.
 std::map<std::string, int64_t> Validated(const spec::TableProfile& profile, const DataFixture& f) {
   std::map<std::string, int64_t> counts;
   for (const ProfiledShard& shard : f.shards) {
@@ -32,7 +32,7 @@ std::map<std::string, int64_t> Validated(const spec::TableProfile& profile, cons
   return counts;
 }
 
-TEST_CASE("of any number of rows the share is drawn up to one row") {
+TEST_CASE("after any number of rows the share is exact to one row") {
   for (const double fraction : {1e-300, 0.01, 0.2, 1.0 / 3, 0.5, 0.9, 0.999}) {
     const spec::JobSpec job = Job(fraction);
     ValidationDraw draw(job, 0);
@@ -46,7 +46,7 @@ TEST_CASE("of any number of rows the share is drawn up to one row") {
   }
 }
 
-TEST_CASE("exact shares hold for all rows and spare single ones") {
+TEST_CASE("exact shares hold for all rows; single rows are not drawn") {
   spec::JobSpec job = Job(0.1);
   job.data.validation.stratify = false;
   job.data.validation.exact = true;
@@ -59,7 +59,7 @@ TEST_CASE("exact shares hold for all rows and spare single ones") {
   }
 }
 
-TEST_CASE("each place in a part is drawn as often as the fraction says, and neighbours vary") {
+TEST_CASE("each place in a part is drawn with the given probability") {
   const double fraction = 0.25;
   std::vector<int> drawn(40);
   constexpr int kParts = 20'000;
@@ -80,7 +80,7 @@ spec::JobSpec FoldJob(int64_t fold, int64_t of, uint64_t seed = 1) {
   return job;
 }
 
-TEST_CASE("each row of a class is in one fold, and of any number of rows all folds have alike") {
+TEST_CASE("each row of a class is in one fold, and folds stay equal") {
   for (const int64_t of : {2, 3, 5, 7, 10, 100}) {
     std::vector<spec::JobSpec> jobs;
     for (int64_t fold = 0; fold < of; ++fold) jobs.push_back(FoldJob(fold, of));
@@ -103,7 +103,7 @@ TEST_CASE("each row of a class is in one fold, and of any number of rows all fol
   }
 }
 
-TEST_CASE("each place in a part is in a fold as often as in another") {
+TEST_CASE("each place in a part is in each fold equally often") {
   for (const int64_t of : {2, 3, 5, 10}) {
     constexpr int kParts = 10'000, kRows = 25;
     const double share = 1 / static_cast<double>(of);
@@ -122,7 +122,7 @@ TEST_CASE("each place in a part is in a fold as often as in another") {
   }
 }
 
-TEST_CASE("classes, parts, files and seeds are drawn differently, the same one the same") {
+TEST_CASE("classes, parts, files and seeds have different draws") {
   const auto draws = [](uint64_t seed, int32_t file, int64_t part, const std::string& text,
                         int32_t label) {
     const spec::JobSpec job = Job(0.25, seed);
@@ -157,7 +157,7 @@ TEST_CASE("every class of a file has its share, also a rare one") {
   CHECK(std::fabs(static_cast<double>(counts.at("most")) - 1330 / 4.0) < 1);
 }
 
-TEST_CASE("how shards are cut does not matter, and they are cut between parts") {
+TEST_CASE("shards do not change the draw and are cut between parts") {
   DataFixture f;
   std::string content = "a,y\n";
   std::mt19937 random(5);
@@ -188,7 +188,7 @@ TEST_CASE("how shards are cut does not matter, and they are cut between parts") 
   }
 }
 
-TEST_CASE("folds have the same share of each class, each row once, however shards are cut") {
+TEST_CASE("folds have equal class shares, each row once, for any cut") {
   DataFixture f;
   std::string content = "a,y\n";
   std::mt19937 random(5);
@@ -230,7 +230,7 @@ TEST_CASE("folds have the same share of each class, each row once, however shard
   CHECK(std::count(taken.begin(), taken.end(), 1) == all);
 }
 
-// A table of one column whose labels are `common`, row by row, and `rare` at the end.
+// Returns a table of one column with the labels `common` in turn, and `rare` at the end.
 std::string Labelled(const std::vector<std::string>& common, const std::vector<std::string>& rare) {
   std::string text = "a,y\n";
   int64_t row = 0;
@@ -241,10 +241,10 @@ std::string Labelled(const std::vector<std::string>& common, const std::vector<s
   return text;
 }
 
-TEST_CASE("a fold may hold out all rows of a class, however labels are spelt") {
+TEST_CASE("a fold may hold out all rows of a class in any spelling") {
   struct Row {
     std::vector<std::string> common, rare;
-    std::vector<std::string> classes;  // where the rare rows are held out
+    std::vector<std::string> classes;  // classes with the rare rows held out
   };
   const Row rows[] = {
       {{"a", "b"}, {"c"}, {"a", "b", "c"}},
@@ -270,7 +270,7 @@ TEST_CASE("a fold may hold out all rows of a class, however labels are spelt") {
           if (found != shard.profile.labels.end()) trained += found->second;
         }
       }
-      // Each row has a class: loading maps labels to positions.
+      // Loading fails if a row has no class.
       (void)f.AllRows();
       const bool noted = !profile->warnings.empty() &&
                          profile->warnings.front().find("no training row") != std::string::npos;

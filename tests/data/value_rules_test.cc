@@ -1,4 +1,4 @@
-// What texts mean by a job's rules: null, numbers, labels.
+// Meanings of texts by a job's rules: null, numbers, labels.
 #include "src/data/table/value_rules.h"
 
 #include <catch2/catch.hpp>
@@ -22,7 +22,7 @@ std::optional<double> Number(const ValueRules& rules, const char* text) {
                                                                 : std::nullopt;
 }
 
-TEST_CASE("numbers are read with the decimal sign and the separator of the job") {
+TEST_CASE("numbers follow the job's decimal sign and separator") {
   const ValueRules comma = Rules(',', {}), german = Rules(',', '.'), english = Rules({}, ','),
                    french = Rules(',', ' ');
   CHECK(Number(comma, "28,7") == 28.7);
@@ -64,7 +64,7 @@ TEST_CASE("texts and numbers of null_values are null") {
   CHECK_FALSE(rules.IsNullCategory("None"));
 }
 
-TEST_CASE("words for null are no labels, unless null_values says otherwise") {
+TEST_CASE("words for null are not labels except by null_values") {
   for (const char* word : {"NA", "None", "nan", "-nan", "?", "-", ".", "", "\\N", "NaT", "<NA>"}) {
     INFO(word);
     CHECK(ValueRules().IsNullLabel(word));

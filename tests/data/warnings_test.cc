@@ -1,4 +1,4 @@
-// What is said of a table before it is trained on.
+// Warnings about a table before training.
 #include "src/data/profile/warnings.h"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ std::string Rows(const std::string& header, int rows, const std::function<std::s
   return content;
 }
 
-// Different numbers without an order.
+// Returns different numbers without an order.
 int Noise(int i) { return (i * 7919 + 13) % 10'007; }
 
 Strings Warnings(DataFixture& f, const std::string& content) {
@@ -92,7 +92,7 @@ TEST_CASE("a column that alone predicts the label gives a warning") {
   CHECK(warnings[0].starts_with(warning));
 }
 
-TEST_CASE("rows in order of time warn of a random split") {
+TEST_CASE("rows in order of time give a warning of a random split") {
   DataFixture f;
   const auto row = [](int i) {
     char day[32];

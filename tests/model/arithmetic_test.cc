@@ -14,7 +14,7 @@
 namespace espalier::model {
 namespace {
 
-// The largest error of `found` over the inputs, in units of epsilon * max(|expected|, floor).
+// Returns the largest error of `function`, in units of epsilon * max(|expected|, floor).
 template <typename T, typename Function, typename Reference>
 double WorstError(Function function, Reference reference, double low, double high, double floor) {
   constexpr int64_t kCount = 1 << 14;
@@ -54,12 +54,12 @@ void CheckFunctions(double exp_range) {
   CHECK(WorstError<T>(Sigmoid<T>, sigmoid, -30, 30, 0) < 4);
 }
 
-TEST_CASE("exp, log, tanh, erf and sigmoid are within a few units in the last place") {
+TEST_CASE("exp, log, tanh, erf and sigmoid are accurate to a few units") {
   SECTION("float") { CheckFunctions<float>(80); }
   SECTION("double") { CheckFunctions<double>(700); }
 }
 
-TEST_CASE("a function's bits do not depend on where in a buffer a value lies") {
+TEST_CASE("a function's bits do not depend on the place in a buffer") {
   constexpr int64_t kCount = 256;
   AlignedVector<double> x(kCount), y(kCount);
   for (auto function : {Exp<double>, Tanh<double>, Erf<double>, Sigmoid<double>}) {
@@ -84,7 +84,7 @@ TEST_CASE("AllFinite finds a NaN or an infinity anywhere") {
   CHECK(AllFinite<double>(nullptr, 0));
 }
 
-TEST_CASE("powers and the cosine are those of the mathematical library") {
+TEST_CASE("powers and the cosine agree with the standard library") {
   for (int64_t n : {0, 1, 2, 7, 1000, 123457}) {
     CHECK(IntegerPower(0.999, n) == Approx(std::pow(0.999, n)).epsilon(1e-10).margin(0));
   }
@@ -94,7 +94,7 @@ TEST_CASE("powers and the cosine are those of the mathematical library") {
   }
 }
 
-TEST_CASE("a compute thread flushes what is too small for normal numbers and rounds to nearest") {
+TEST_CASE("a compute thread flushes subnormals and rounds to nearest") {
   unsigned control = 0;
   volatile float tiny = std::numeric_limits<float>::min();
   float product = 1;
@@ -108,11 +108,11 @@ TEST_CASE("a compute thread flushes what is too small for normal numbers and rou
   CHECK(product == 0);
 }
 
-TEST_CASE("the arithmetic id names OpenBLAS and its kernel and is the same on every thread") {
+TEST_CASE("the arithmetic id names the kernel, equal on every thread") {
   const unsigned control = _mm_getcsr();
   const std::string id = ArithmeticId().value();
   CHECK(_mm_getcsr() == control);
-  CHECK(id.find("espalier 2; OpenBLAS 0.") == 0);  // 1: before there were sparse rows
+  CHECK(id.find("espalier 2; OpenBLAS 0.") == 0);  // version 1 had no sparse rows
   CHECK(id.find(BlasKernel()) != std::string::npos);
   std::string other;
   std::thread([&] {
@@ -122,7 +122,7 @@ TEST_CASE("the arithmetic id names OpenBLAS and its kernel and is the same on ev
   CHECK(other == id);
 }
 
-TEST_CASE("the tests run the default kernel, and another is refused with the setting that mends") {
+TEST_CASE("a kernel that is not the default is refused with the fix") {
   CHECK(VerifyKernel().ok());
   const Status status = VerifyKernel("Zen");
   CHECK(status.code() == StatusCode::kFailedPrecondition);

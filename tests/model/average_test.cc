@@ -1,4 +1,4 @@
-// Models of several fits and with a constant answer, and the trials that choose how they are mixed.
+// Models of several fits with a constant answer, and the trials that choose their mixture.
 #include "src/model/average.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 namespace espalier::model {
 namespace {
 
-constexpr int64_t kRows = 150;  // more than a micro-batch
+constexpr int64_t kRows = 150;  // more than one micro-batch
 
 struct Kind {
   spec::Task task;
@@ -46,7 +46,7 @@ std::vector<double> Initial(const NetworkShape& shape, uint64_t seed) {
   return parameters;
 }
 
-// A prediction: shares of classes, or numbers.
+// Returns a constant prediction: shares of classes, or numbers.
 std::vector<double> AnswerOf(const NetworkShape& shape) {
   std::vector<double> answer;
   for (int64_t k = 0; k < shape.answers(); ++k) answer.push_back(static_cast<double>(k + 1));
@@ -113,7 +113,7 @@ TEST_CASE("one fit that is averaged is that fit") {
   }
 }
 
-TEST_CASE("tensors of fits have their number, and the answer is last") {
+TEST_CASE("tensors of fits are numbered, and the answer is last") {
   NetworkShape shape = ShapeOf(kKinds[0], {});
   const size_t of_fit = Tensors(shape).size();
   shape.fits = 2;
@@ -132,7 +132,7 @@ TEST_CASE("tensors of fits have their number, and the answer is last") {
   }
 }
 
-// The loss of each trial is that of the model which it would make.
+// Compares the loss of each trial with the loss of the model that it would make.
 TEST_CASE("trials have the losses of the models they would make") {
   InitArithmetic();
   for (const Kind& kind : kKinds) {
@@ -223,8 +223,8 @@ TEST_CASE("a row of weight 0 changes no trial") {
   for (size_t t = 0; t < before.size(); ++t) CHECK(without[t] == Approx(before[t]));
 }
 
-// Rows without a mistake alone would take the temperature to its bound.
-TEST_CASE("few rows without a mistake leave a model modest") {
+// Only rows predicted correctly would move the temperature to its bound.
+TEST_CASE("few rows predicted correctly keep a model modest") {
   const Trials trials = MakeTrials(true, {});
   const auto best = [&](double rows) {
     std::vector<double> sums;

@@ -8,8 +8,8 @@
 namespace espalier::model {
 namespace {
 
-// The chunks sorted by offset cover the vector once, whole rows at a time, each bias once,
-// with its norm.
+// Checks that the chunks, sorted by offset, cover the vector once in whole rows. Each bias comes
+// once, with its norm.
 void CheckTiles(const std::vector<plan::LayerDims>& layers, std::vector<plan::Chunk> chunks) {
   std::sort(chunks.begin(), chunks.end(),
             [](const plan::Chunk& a, const plan::Chunk& b) { return a.offset < b.offset; });
@@ -48,7 +48,7 @@ TEST_CASE("chunks tile the flat vector exactly, for any shapes") {
   }
 }
 
-TEST_CASE("a chunk keeps to its size unless one row or the bias alone is larger") {
+TEST_CASE("a chunk keeps its size, except for one large row or a bias") {
   const std::vector<plan::LayerDims> layers = {{784, 4096}, {1 << 20, 3}, {1, 131072}, {4096, 10}};
   for (int64_t element : {4, 8}) {
     const auto chunks = plan::MakeChunks(layers, element);
@@ -60,7 +60,7 @@ TEST_CASE("a chunk keeps to its size unless one row or the bias alone is larger"
   }
 }
 
-TEST_CASE("the largest layer comes first, equals by index") {
+TEST_CASE("the largest layer comes first, equal ones by index") {
   const std::vector<plan::LayerDims> layers = {{4, 4}, {30, 30}, {4, 4}, {5, 5}};
   std::vector<int32_t> order;
   for (const plan::Chunk& c : plan::MakeChunks(layers, 4)) order.push_back(c.layer);
@@ -73,7 +73,7 @@ TEST_CASE("the example of the header holds") {
         std::vector<plan::Chunk>{{0, 0, 2, false, 0, 4}, {0, 2, 3, true, 4, 5}});
 }
 
-TEST_CASE("buckets are runs of chunks, as long as fits, each chunk at a multiple of 64 bytes") {
+TEST_CASE("buckets are full runs of chunks at multiples of 64 bytes") {
   const std::vector<plan::LayerDims> layers = {{784, 256}, {256, 256}, {256, 10}};
   for (int64_t element : {4, 8}) {
     const auto chunks = plan::MakeChunks(layers, element);
@@ -95,7 +95,7 @@ TEST_CASE("buckets are runs of chunks, as long as fits, each chunk at a multiple
           filled = table.offset_of[at] + chunks[at].size;
         }
         CHECK(bucket.size >= filled);
-        if (b > 0) {  // its first chunk did not fit into the one before
+        if (b > 0) {  // its first chunk did not fit into the previous bucket
           CHECK((table.buckets[b - 1].size + chunks[bucket.chunk_begin].size) * element >
                 bytes - plan::kBucketAlignment);
         }

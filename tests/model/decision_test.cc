@@ -14,7 +14,7 @@
 namespace espalier::model {
 namespace {
 
-// The outputs of a row are its two inputs, or the first of them.
+// Networks whose outputs are the row's two inputs, or the first one.
 const std::vector<double> kIdentity = {1, 0, 0, 1, 0, 0};
 const std::vector<double> kFirst = {1, 0, 0};
 
@@ -59,8 +59,8 @@ std::vector<ScoredRow> RandomRows(int count, uint64_t seed) {
   return rows;
 }
 
-TEST_CASE("average precision is that of scikit-learn") {
-  // Its page of average_precision_score: 0.83.
+TEST_CASE("average precision equals scikit-learn's") {
+  // scikit-learn's page of average_precision_score gives 0.83.
   const auto logit = [](double p) { return std::log(p / (1 - p)); };
   const std::vector<ScoredRow> rows = {
       {logit(0.1), 0}, {logit(0.4), 0}, {logit(0.35), 1}, {logit(0.8), 1}};
@@ -68,7 +68,7 @@ TEST_CASE("average precision is that of scikit-learn") {
   const spec::Metrics m = MetricsOf(shape, TotalsOf(shape, rows));
   CHECK(*m.average_precision == Approx(0.8333333333));
   CHECK(*m.auc == Approx(0.75));
-  // Of the first class: the scores and labels the other way round.
+  // For class 0 the scores and labels are inverted.
   std::vector<ScoredRow> flipped = rows;
   for (ScoredRow& row : flipped) row = {-row.score, 1 - row.label};
   const NetworkShape first = TwoClasses(0);
@@ -78,7 +78,7 @@ TEST_CASE("average precision is that of scikit-learn") {
   CHECK(other == Approx((1 + 2.0 / 3) / 2));
 }
 
-TEST_CASE("without rows of both classes average precision has no value") {
+TEST_CASE("average precision needs rows of both classes") {
   for (const int32_t label : {0, 1}) {
     const NetworkShape shape = TwoClasses(1);
     CHECK(!MetricsOf(shape, TotalsOf(shape, {{1, label}, {2, label}})).average_precision);
@@ -100,7 +100,7 @@ TEST_CASE("score bins lie between their edges") {
   }
 }
 
-// What a threshold is judged by, counted row by row.
+// Returns the value that a threshold optimizes, counted row by row.
 double ValueAt(const spec::ThresholdSpec& spec, const std::vector<ScoredRow>& rows,
                int32_t positive, double threshold, bool* allowed) {
   double hit = 0, missed = 0, alarm = 0, all = 0, right = 0;
@@ -158,7 +158,7 @@ TEST_CASE("no threshold is better than the one that is chosen") {
           if (allowed) CHECK(sign * value <= sign * chosen.value + 0.02);
         }
       }
-      // The network that has it predicts accordingly.
+      // A network with the chosen threshold predicts accordingly.
       NetworkShape decided = shape;
       decided.thresholds = thresholds;
       const spec::Metrics m = MetricsOf(decided, TotalsOf(decided, rows));
@@ -171,16 +171,16 @@ TEST_CASE("no threshold is better than the one that is chosen") {
   }
 }
 
-TEST_CASE("a precision that no threshold has is reported") {
+TEST_CASE("a precision that no threshold reaches is reported") {
   const std::vector<ScoredRow> rows = {{2, 0}, {1, 1}, {-1, 0}, {-2, 1}};
   const NetworkShape shape = TwoClasses(1);
   const spec::ThresholdSpec spec{.kind = spec::ThresholdKind::kRecall, .min_precision = 0.9};
   const spec::ChosenThreshold chosen = ChooseThreshold(shape, spec, TotalsOf(shape, rows)).chosen;
   CHECK(!chosen.reached);
-  CHECK(chosen.value == 1);  // half of the rows are right when all are predicted positive
+  CHECK(chosen.value == 1);  // all rows predicted positive, of which half are right
 }
 
-TEST_CASE("without rows, and between classes that are apart, the threshold is 0.5") {
+TEST_CASE("without rows or mistakes the threshold is 0.5") {
   const NetworkShape shape = TwoClasses(1);
   const spec::ThresholdSpec f1{.kind = spec::ThresholdKind::kF1};
   const std::vector<double> none(TotalsSize(shape, TotalsKind::kEvaluation));
@@ -191,10 +191,10 @@ TEST_CASE("without rows, and between classes that are apart, the threshold is 0.
   CHECK(chosen.value == 1);
 }
 
-TEST_CASE("rows of one score are all predicted alike, as the threshold says") {
+TEST_CASE("rows of one score are all predicted as one class") {
   for (const int32_t positive : {0, 1}) {
     for (const double score : {0.0, 0.5, -2.0, 40.0}) {
-      // Recall asks for all rows, precision for none.
+      // Recall needs all rows predicted positive, cost needs none.
       const std::vector<ScoredRow> rows = {{score, 0}, {score, 1}, {score, positive}};
       const NetworkShape shape = TwoClasses(positive);
       const spec::ThresholdSpec recall{.kind = spec::ThresholdKind::kRecall, .min_precision = 0.6};
@@ -213,7 +213,7 @@ TEST_CASE("rows of one score are all predicted alike, as the threshold says") {
   }
 }
 
-TEST_CASE("a threshold far from 0.5 keeps its rows apart") {
+TEST_CASE("a threshold far from 0.5 separates its rows") {
   const NetworkShape shape = TwoClasses(1);
   const std::vector<ScoredRow> rows = {{-5, 0}, {35, 0}, {50, 1}, {60, 1}};
   const spec::ThresholdSpec cost{.kind = spec::ThresholdKind::kCost, .false_positive = 1000};
@@ -231,7 +231,7 @@ NetworkShape OneTarget(spec::Loss loss) {
   return MakeShape(model, 2, 1);
 }
 
-// Rows whose residuals are those given.
+// Returns a pass over rows with these residuals.
 std::unique_ptr<LeafPass<double>> PassOf(const NetworkShape& shape,
                                          const std::vector<double>& residuals) {
   auto pass = std::make_unique<LeafPass<double>>(shape, std::ssize(residuals));
@@ -264,7 +264,7 @@ TEST_CASE("half-widths are the conformal quantile of the residuals") {
       const double exact = sizes[static_cast<size_t>(std::ceil(201 * level)) - 1];
       CHECK((*widths)[0] >= exact);
       CHECK((*widths)[0] <= exact * 1.017);
-      // An evaluation counts the rows within.
+      // An evaluation counts the rows within the intervals.
       shape.half_widths = *widths;
       auto evaluated = PassOf(shape, residuals);
       std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
@@ -276,7 +276,7 @@ TEST_CASE("half-widths are the conformal quantile of the residuals") {
       CHECK(*m.coverage == Approx(static_cast<double>(within) / 200));
       CHECK(m.targets[0].coverage == m.coverage);
     }
-    CHECK(!HalfWidths(shape, 0.996, sums));  // the largest of 200 is for 200 / 201
+    CHECK(!HalfWidths(shape, 0.996, sums));  // the largest of 200 residuals is for level 200 / 201
   }
 }
 
@@ -289,7 +289,7 @@ TEST_CASE("residuals are of predictions within their limits") {
   CHECK((*HalfWidths(shape, 0.9, sums))[0] == Approx(0.25).epsilon(0.017));
 }
 
-TEST_CASE("weights count as rows, and rows of weight 0 are as if absent") {
+TEST_CASE("weights count as rows; a row of weight 0 does not count") {
   const NetworkShape shape = OneTarget(spec::Loss::kMse);
   auto pass = PassOf(shape, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1000});
   pass->weights()[9] = 0;
@@ -301,7 +301,7 @@ TEST_CASE("weights count as rows, and rows of weight 0 are as if absent") {
   CHECK((*widths)[0] == Approx(9).epsilon(0.017));
 }
 
-TEST_CASE("a residual without a finite size gives no intervals") {
+TEST_CASE("a residual that is not finite gives no intervals") {
   const NetworkShape shape = OneTarget(spec::Loss::kMse);
   for (const double bad : {1e30, std::nan(""), std::numeric_limits<double>::infinity()}) {
     auto pass = PassOf(shape, {1, 2, bad});

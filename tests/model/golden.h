@@ -1,5 +1,5 @@
-// The network of the values that PyTorch computed (torch_golden.json, torch_training.json): 5-4-3
-// or 5-4-1 on eight rows, its mean loss and gradient, and a trainer of it.
+// The networks of PyTorch's values (torch_golden.json, torch_training.json): 5-4-3 or 5-4-1 on
+// eight rows, with the mean loss, its gradient and a trainer.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ inline const Json& Golden() {
   static const Json golden = Json::parse(std::ifstream("tests/model/torch_golden.json"));
   return golden;
 }
-// What is beside it: torch_training.json.
+// Returns further values: torch_training.json.
 inline const Json& MoreGolden() {
   static const Json golden = Json::parse(std::ifstream("tests/model/torch_training.json"));
   return golden;
@@ -60,12 +60,12 @@ inline model::NetworkShape ShapeOf(const std::string& hidden, const std::string&
   return model::MakeShape(model, 5, 3);
 }
 
-// Mean loss and mean gradient over fixture rows [begin, end).
+// Mean loss and mean gradient of a range of fixture rows.
 struct Mean {
   double loss = 0;
   Numbers gradient;
 };
-// How the rows count, and what of the fixture they are about.
+// The weights of the rows and the part of the fixture that they use.
 enum class Rows { kPlain, kWeighted, kCounts, kWeightedClasses };
 
 inline Mean MeanGradient(const model::NetworkShape& shape, const Numbers& parameters, int64_t begin,
@@ -104,7 +104,7 @@ inline void CheckNear(const Numbers& found, const Numbers& expected, double tole
   }
 }
 
-// The network under training, one update a call.
+// Trains a network, one update a call.
 class Trainer {
  public:
   Trainer(const model::NetworkShape& shape, const spec::TrainSpec& train)
@@ -114,7 +114,7 @@ class Trainer {
   double Step(int64_t begin, int64_t end, double learning_rate) {
     const Mean mean = MeanGradient(shape_, parameters, begin, end);
     double* slots[] = {slots_[0].data(), slots_[1].data(), slots_[2].data()};
-    const auto chunks = ChunksOf<double>(shape_, 64);  // several chunks a layer
+    const auto chunks = ChunksOf<double>(shape_, 64);  // several chunks for each layer
     norm_squared = 0;
     for (const plan::Chunk& c : chunks) {
       norm_squared += model::SquaredNorm(c, mean.gradient.data() + c.offset, 1.0);

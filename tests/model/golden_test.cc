@@ -1,4 +1,4 @@
-// Against PyTorch: torch_golden.json holds values computed once by PyTorch 2.15.0 in double.
+// Comparison with PyTorch. torch_golden.json holds values that PyTorch 2.15.0 computed in double.
 #include "tests/model/golden.h"
 
 #include <catch2/catch.hpp>
@@ -45,7 +45,7 @@ TEST_CASE("leaf sums add up to PyTorch's gradient of the whole batch") {
   }
 }
 
-TEST_CASE("optimizers follow PyTorch's, biases decayed as there") {
+TEST_CASE("optimizers follow PyTorch's, with its decay of biases") {
   const Json& cases = Golden()["optimizers"];
   REQUIRE(cases.size() == 22);
   for (const Json& c : cases) {

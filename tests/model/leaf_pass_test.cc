@@ -50,7 +50,7 @@ void CheckFiniteDifferences(const NetworkShape& shape, const DropoutKey& key) {
   CheckFiniteDifferences(pass, kRows, 2e-7, key);
 }
 
-TEST_CASE("the gradient agrees with finite differences for every activation and loss") {
+TEST_CASE("gradients of all activations and losses match differences") {
   for (auto activation :
        {spec::Activation::kIdentity, spec::Activation::kRelu, spec::Activation::kTanh,
         spec::Activation::kSigmoid, spec::Activation::kLeakyRelu, spec::Activation::kElu,
@@ -64,7 +64,7 @@ TEST_CASE("the gradient agrees with finite differences for every activation and 
   }
 }
 
-TEST_CASE("the gradient agrees with finite differences under dropout") {
+TEST_CASE("gradients under dropout match finite differences") {
   for (auto activation :
        {spec::Activation::kIdentity, spec::Activation::kRelu, spec::Activation::kGelu}) {
     INFO(spec::Name(activation));
@@ -72,7 +72,7 @@ TEST_CASE("the gradient agrees with finite differences under dropout") {
   }
 }
 
-TEST_CASE("the gradient agrees with finite differences for smoothed labels") {
+TEST_CASE("gradients of smoothed labels match finite differences") {
   for (auto loss : {spec::Loss::kSoftmaxCrossEntropy, spec::Loss::kBinaryCrossEntropy}) {
     spec::ModelSpec model = Model(spec::Activation::kTanh, loss);
     model.label_smoothing = 0.2;
@@ -81,7 +81,7 @@ TEST_CASE("the gradient agrees with finite differences for smoothed labels") {
   }
 }
 
-TEST_CASE("the gradient agrees with finite differences for labels, few and many") {
+TEST_CASE("the gradient of multilabel agrees with finite differences") {
   spec::ModelSpec model = Model(spec::Activation::kTanh, spec::Loss::kBinaryCrossEntropy);
   model.task = spec::Task::kMultilabel;
   for (const int64_t labels : {1, 3, 140}) {
@@ -93,7 +93,7 @@ TEST_CASE("the gradient agrees with finite differences for labels, few and many"
   }
 }
 
-TEST_CASE("the ones of labels weigh in training as PyTorch's pos_weight has them") {
+TEST_CASE("positive weights of labels act like PyTorch's pos_weight") {
   spec::ModelSpec model = Model(spec::Activation::kTanh, spec::Loss::kBinaryCrossEntropy);
   model.task = spec::Task::kMultilabel;
   for (const int64_t labels : {2, 140}) {
@@ -106,7 +106,7 @@ TEST_CASE("the ones of labels weigh in training as PyTorch's pos_weight has them
         shape.positive_weights.push_back(k % 5 == 4 ? 0 : 0.25 + static_cast<double>(k));
       }
       CheckFiniteDifferences(shape, {});
-      // The loss by its formula, of the probabilities that are predicted.
+      // The expected loss follows from its formula and the predicted probabilities.
       constexpr int64_t kRows = 9;
       LeafPass<double> pass(shape, kRows), unweighted(plain, kRows);
       FillBatch(pass, kRows, 3);
@@ -127,8 +127,8 @@ TEST_CASE("the ones of labels weigh in training as PyTorch's pos_weight has them
       }
       const auto totals = TrainingTotals(pass, parameters, kRows);
       CHECK(totals[kTotalLoss] == Approx(expected).epsilon(1e-12));
-      CHECK(totals[kTotalWeight] == Approx(weight));  // of the rows, whatever their labels
-      // Evaluations do not weigh, and weights of 1 are none.
+      CHECK(totals[kTotalWeight] == Approx(weight));  // independent of the labels of rows
+      // Evaluations ignore positive weights, and weights of 1 change nothing.
       std::vector<double> with(TotalsSize(shape, TotalsKind::kEvaluation)), without = with;
       pass.Evaluate(parameters.data(), kRows, with.data());
       unweighted.Evaluate(parameters.data(), kRows, without.data());
@@ -143,7 +143,7 @@ TEST_CASE("the ones of labels weigh in training as PyTorch's pos_weight has them
   }
 }
 
-TEST_CASE("the gradient of an autoencoder agrees with finite differences") {
+TEST_CASE("gradients of an autoencoder match finite differences") {
   for (auto loss : {spec::Loss::kMse, spec::Loss::kMae, spec::Loss::kHuber}) {
     INFO(spec::Name(loss));
     spec::ModelSpec model = Model(spec::Activation::kSilu, loss);
@@ -152,7 +152,7 @@ TEST_CASE("the gradient of an autoencoder agrees with finite differences") {
   }
 }
 
-// Two layers as wide as the one before them, dropout in some of the layers only.
+// Returns a model of four hidden layers. Equal widths get residual links, some layers dropout.
 spec::ModelSpec Linked(spec::Activation activation, bool norm, bool residual) {
   spec::ModelSpec model = Model(activation, spec::Loss::kSoftmaxCrossEntropy);
   model.hidden = {6, 6, 4, 4};
@@ -162,7 +162,7 @@ spec::ModelSpec Linked(spec::Activation activation, bool norm, bool residual) {
   return model;
 }
 
-TEST_CASE("the gradient agrees with finite differences for norms, residual links and dropouts") {
+TEST_CASE("norms, links and dropout agree with finite differences") {
   for (auto activation :
        {spec::Activation::kIdentity, spec::Activation::kRelu, spec::Activation::kTanh,
         spec::Activation::kSigmoid, spec::Activation::kLeakyRelu, spec::Activation::kElu,
@@ -174,7 +174,7 @@ TEST_CASE("the gradient agrees with finite differences for norms, residual links
   }
 }
 
-TEST_CASE("frozen layers have no gradient, and the others the one they have without") {
+TEST_CASE("frozen layers have no gradient, others keep theirs") {
   NetworkShape shape = MakeShape(Linked(spec::Activation::kTanh, true, true), 5, 3);
   const auto parameters = StartOf<double>(shape, 1);
   const auto gradient = [&] {
@@ -197,14 +197,14 @@ TEST_CASE("frozen layers have no gradient, and the others the one they have with
   }
 }
 
-TEST_CASE("a residual link adds the input to what the layer gives") {
+TEST_CASE("a residual link adds the input to the layer's output") {
   spec::ModelSpec model = Linked(spec::Activation::kRelu, false, true);
   model.hidden = {6, 6};
   model.dropout = {0};
   const NetworkShape shape = MakeShape(model, 6, 6);
   CHECK_FALSE(shape.layers[0].residual);  // its input is the features, not a layer
   CHECK(shape.layers[1].residual);
-  // The second layer gives 0, whatever comes in, and the others are the identity.
+  // The second layer always gives 0. The others are the identity.
   std::vector<double> parameters(ParameterCount(shape));
   for (int64_t i = 0; i < 6; ++i) parameters[i * 7] = parameters[84 + i * 7] = 1;
   LeafPass<double> pass(shape, 1);
@@ -215,7 +215,7 @@ TEST_CASE("a residual link adds the input to what the layer gives") {
   for (int64_t i = 1; i < 6; ++i) CHECK(p[i] / p[i - 1] == Approx(std::exp(1.0)));
 }
 
-TEST_CASE("Poisson predicts the exponential of its output, by which it is measured too") {
+TEST_CASE("Poisson predicts the exponential, and metrics use it") {
   spec::ModelSpec model = Model(spec::Activation::kTanh, spec::Loss::kPoisson);
   const NetworkShape shape = MakeShape(model, 5, 3);
   LeafPass<double> pass(shape, 40);
@@ -262,7 +262,7 @@ TEST_CASE("dropout is a function of seed, step and leaf") {
   CHECK_FALSE(SameBits(first, gradient({1, 2 + (uint64_t{1} << 32), 3})));
 }
 
-TEST_CASE("dropout keeps the asked share of values, scaled to keep the mean") {
+TEST_CASE("dropout keeps the given share, scaled to keep the mean") {
   constexpr int64_t kSize = 1 << 16;
   AlignedVector<double> values(kSize, 1.0), also(kSize, 2.0);
   const DropoutMask mask({1, 2, 3}, 0, 0.3);
@@ -276,7 +276,7 @@ TEST_CASE("dropout keeps the asked share of values, scaled to keep the mean") {
   CHECK(kept == Approx(0.7 * kSize).epsilon(0.01));
 }
 
-TEST_CASE("dropout draws the words of the scalar Philox") {
+TEST_CASE("dropout draws the same words as the scalar Philox") {
   constexpr int64_t kSize = 96;
   AlignedVector<float> values(kSize, 1.0f);
   const DropoutKey key{77, (uint64_t{5} << 32) + 9, 21};
@@ -290,7 +290,7 @@ TEST_CASE("dropout draws the words of the scalar Philox") {
   }
 }
 
-TEST_CASE("evaluation and prediction know no dropout") {
+TEST_CASE("evaluation and prediction ignore dropout") {
   const NetworkShape with = Wide(0.5), without = Wide(0);
   LeafPass<float> a(with, 20), b(without, 20);
   FillBatch(a, 20, 1);
@@ -340,7 +340,7 @@ TEST_CASE("several micro-batches may not be accumulated") {
   CHECK_FALSE(pass.AccumulateIsExact(ChunksOf<float>(pass.shape())[0], 129));
 }
 
-TEST_CASE("bits depend neither on rows_max nor on what was computed before nor on the thread") {
+TEST_CASE("bits do not depend on rows_max, earlier passes or thread") {
   const NetworkShape shape = GENERATE(false, true)
                                  ? MakeShape(Linked(spec::Activation::kRelu, true, true), 21, 3)
                                  : Wide(0.2);
@@ -401,7 +401,7 @@ TEST_CASE("an empty leaf adds nothing") {
   }
 }
 
-TEST_CASE("values that are not finite are counted, whichever activation hides them") {
+TEST_CASE("nonfinite values are counted for any activation") {
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max()}) {
     for (auto activation :
          {spec::Activation::kRelu, spec::Activation::kTanh, spec::Activation::kGelu}) {
@@ -415,7 +415,7 @@ TEST_CASE("values that are not finite are counted, whichever activation hides th
   }
 }
 
-TEST_CASE("both probabilities of a certain answer keep their digits") {
+TEST_CASE("both probabilities of a certain prediction keep digits") {
   spec::ModelSpec model;
   model.loss = spec::Loss::kBinaryCrossEntropy;
   LeafPass<float> pass(MakeShape(model, 1, 2), 2);

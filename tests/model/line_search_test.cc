@@ -44,7 +44,7 @@ const Curve kCurves[] = {
      [](double t) { return (t * t - 2) / ((t * t + 2) * (t * t + 2)); }},
 };
 
-TEST_CASE("what a line search takes fulfils both conditions, from steps short and long") {
+TEST_CASE("a line search step meets both conditions from any start") {
   for (const Curve& curve : kCurves) {
     for (double first : {0.05, 0.3, 1.0, 2.9, 8.0, 100.0}) {
       INFO(curve.name << " from " << first);
@@ -57,19 +57,19 @@ TEST_CASE("what a line search takes fulfils both conditions, from steps short an
   }
 }
 
-TEST_CASE("a first step that does is taken as it is") {
+TEST_CASE("a first step that meets both conditions is taken") {
   const Found found = Search(kCurves[0], 2.5);
   CHECK(found.evaluations == 1);
   CHECK(found.t == 2.5);
 }
 
-TEST_CASE("points before an interval is found are 1.5 times as far each") {
+TEST_CASE("before the interval is found, each point is 1.5 times as far") {
   const Found found = Search(kCurves[0], 0.1);  // 0.1, 0.15, 0.225, 0.3375: slope 0.8875 of -6
   CHECK(found.evaluations == 4);
   CHECK(found.t == Approx(0.3375).epsilon(1e-15));
 }
 
-TEST_CASE("a search without end fails after half of its evaluations, and so does a narrowing one") {
+TEST_CASE("an endless search fails, and so does endless narrowing") {
   const Curve line = {"falls for ever", [](double t) { return -t; }, [](double) { return -1.0; }};
   CHECK(Search(line, 1).answer == SearchAnswer::kFail);
   CHECK(Search(line, 1).evaluations == 10);

@@ -18,7 +18,7 @@ NetworkShape Linear(spec::Task task, int64_t outputs,
   return MakeShape(model, 2, outputs);
 }
 
-// The identity on two inputs: the outputs of a row are its inputs.
+// The identity: the outputs of a row are its two inputs.
 const std::vector<double> kIdentity = {1, 0, 0, 1, 0, 0};
 
 std::vector<double> EvaluationTotals(LeafPass<double>& pass, const std::vector<double>& parameters,
@@ -30,7 +30,7 @@ std::vector<double> EvaluationTotals(LeafPass<double>& pass, const std::vector<d
 
 TEST_CASE("classification metrics follow from the confusion matrix") {
   LeafPass<double> pass(Linear(spec::Task::kClassification, 2), 5);
-  // Scores (input 1 - input 0), labels, weights.
+  // Scores are input 1 - input 0.
   const double scores[] = {2, -1, 3, -2, 1};
   const int32_t labels[] = {1, 1, 1, 0, 0};
   const double weights[] = {1, 2, 1, 4, 2};
@@ -51,7 +51,7 @@ TEST_CASE("classification metrics follow from the confusion matrix") {
   CHECK(m.classes[0].recall == Approx(4.0 / 6));
   CHECK(m.classes[1].f1 == Approx(0.5));
   CHECK(m.f1 == Approx(0.6 * 4 / 6 + 0.4 * 0.5));
-  // Pairs: weights of class 1 above class 0: 2 above both, -1 above -2 only, 3 above both.
+  // Weighted pairs: score 2 is above both zeros, score -1 only above -2, score 3 above both.
   CHECK(*m.auc == Approx((1 * 6 + 2 * 4 + 1 * 6) / 24.0));
   double loss = 0;
   for (int r = 0; r < 5; ++r) {
@@ -60,7 +60,7 @@ TEST_CASE("classification metrics follow from the confusion matrix") {
   CHECK(m.loss == Approx(loss / 10));
 }
 
-TEST_CASE("binary cross-entropy and softmax of two classes count alike") {
+TEST_CASE("binary cross-entropy counts like softmax of two classes") {
   const NetworkShape soft = Linear(spec::Task::kClassification, 2);
   const NetworkShape binary =
       Linear(spec::Task::kClassification, 2, spec::Loss::kBinaryCrossEntropy);
@@ -73,7 +73,7 @@ TEST_CASE("binary cross-entropy and softmax of two classes count alike") {
   for (size_t i = 0; i < p.size(); ++i) CHECK(p[i] == Approx(q[i]).epsilon(1e-12));
 }
 
-TEST_CASE("with thresholds the class is that of the largest multiple, in counts and alone") {
+TEST_CASE("with thresholds the largest multiple decides the class") {
   spec::ModelSpec model;
   model.thresholds = {0.6, 0.1, 0.3};
   LeafPass<double> pass(MakeShape(model, 4, 3), 200);
@@ -101,7 +101,7 @@ TEST_CASE("with thresholds the class is that of the largest multiple, in counts 
   CHECK(PredictedClass(shape, likely) == 1);
 }
 
-TEST_CASE("equal scores count half in the AUC, and one class alone has none") {
+TEST_CASE("equal scores count half in the AUC, which needs both classes") {
   const NetworkShape shape = Linear(spec::Task::kClassification, 2);
   std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
   totals[kTotalWeight] = 4;
@@ -115,7 +115,7 @@ TEST_CASE("equal scores count half in the AUC, and one class alone has none") {
   }
 }
 
-// The AUC by its definition: over all pairs of a row of either class.
+// Returns the AUC by its definition, over all pairs of rows of both classes.
 double ExactAuc(const std::vector<double>& zeros, const std::vector<double>& ones) {
   double pairs = 0;
   for (const double one : ones) {
@@ -124,14 +124,14 @@ double ExactAuc(const std::vector<double>& zeros, const std::vector<double>& one
   return pairs / static_cast<double>(zeros.size() * ones.size());
 }
 
-TEST_CASE("the AUC is right whatever the size of the scores") {
+TEST_CASE("the AUC is right for scores of any size") {
   const NetworkShape shape = Linear(spec::Task::kClassification, 2);
   const auto [scale, offset] = GENERATE(table<double, double>(
       {{1e-3, 0}, {0.01, 0}, {1, 0}, {1, -8}, {100, 0}, {100, 300}, {1e4, 0}}));
   CAPTURE(scale, offset);
   std::vector<double> scores[2], totals(TotalsSize(shape, TotalsKind::kEvaluation));
   for (uint64_t i = 0; i < 4000; ++i) {
-    double sum = i % 2 == 0 ? -0.5 : 0.5;  // a bell of deviation 1 about either
+    double sum = i % 2 == 0 ? -0.5 : 0.5;  // bell curves of deviation 1 around -0.5 and 0.5
     for (uint64_t k = 0; k < 12; ++k) {
       sum += UnitDouble(RandomBits(MakeKey(7, RandomUse::kSample), i, k)) - 0.5;
     }
@@ -156,9 +156,9 @@ TEST_CASE("the bins of scores ascend with them, through zero") {
   CHECK(ScoreBinIndex(shape, -0.0, 0) == ScoreBinIndex(shape, 0.0, 0));
 }
 
-// Expected: scikit-learn 1.5.2, accuracy_score, precision_recall_fscore_support and log_loss of
-// each label, with the same sample weights.
-TEST_CASE("multilabel metrics are those of scikit-learn") {
+// Expected values: accuracy_score, precision_recall_fscore_support and log_loss of scikit-learn
+// 1.5.2 for each label, with the same sample weights.
+TEST_CASE("multilabel metrics equal scikit-learn's") {
   const NetworkShape shape = Linear(spec::Task::kMultilabel, 2);
   LeafPass<double> pass(shape, 6);
   const double scores[] = {2, -1, 0.5, 3, -2, -0.25, 1, 1, -3, 2, 0.75, -4};
@@ -190,7 +190,7 @@ TEST_CASE("multilabel metrics are those of scikit-learn") {
   CHECK_FALSE(running.f1_micro);
 }
 
-TEST_CASE("an autoencoder is measured against its inputs, in their units") {
+TEST_CASE("an autoencoder is measured in the units of its inputs") {
   const NetworkShape shape = Linear(spec::Task::kAutoencoder, 2);
   LeafPass<double> pass(shape, 3);
   const double rows[] = {1, 0, 2, 1, 4, 0};
@@ -203,7 +203,7 @@ TEST_CASE("an autoencoder is measured against its inputs, in their units") {
   };
   CHECK(metrics(kIdentity).rmse == 0);
   CHECK(metrics(kIdentity).r2 == 1);
-  const spec::Metrics m = metrics({1, 0, 0, 1, 1, 0});  // the first comes back 1 too large
+  const spec::Metrics m = metrics({1, 0, 0, 1, 1, 0});  // the first output is 1 too large
   CHECK_FALSE(m.classification);
   CHECK(m.loss == Approx(0.5));
   CHECK(m.mae == Approx(1.0));
@@ -255,7 +255,7 @@ TEST_CASE("regression metrics use predictions within their limits, the loss does
   CHECK(m.loss == Approx((1 + 49 + 25 + 1 + 16 + 4) / 6.0));
 }
 
-TEST_CASE("metrics without a value of their own have a note") {
+TEST_CASE("metrics without a value have a note") {
   const NetworkShape numbers = Linear(spec::Task::kRegression, 1);
   const std::vector<spec::FittedTarget> target = {{"y", 0, 1}};
   const auto of = [&](const std::vector<double>& totals) {
@@ -282,7 +282,7 @@ TEST_CASE("metrics without a value of their own have a note") {
   CHECK(spec::MetricNotes(classes, names)[0].starts_with("2 rows have a label"));
 }
 
-TEST_CASE("unknown labels are rows of a class that is never predicted") {
+TEST_CASE("unknown labels are a class that is never predicted") {
   const NetworkShape shape = Linear(spec::Task::kClassification, 3);
   const int64_t size = TotalsSize(shape, TotalsKind::kScoring);
   CHECK(size == TotalsSize(shape, TotalsKind::kEvaluation) + 1 + 3);
@@ -301,12 +301,12 @@ TEST_CASE("unknown labels are rows of a class that is never predicted") {
   CHECK(m.accuracy == Approx(3 / 5.5));
   CHECK(m.classes[1].precision == Approx(1 / 2.5));
   CHECK(m.classes[1].recall == 1);
-  // scikit-learn's weighted means with the unknown label as a fourth class.
+  // Expected: scikit-learn's weighted means with the unknown label as a fourth class.
   CHECK(m.precision == Approx((2 * 2.0 / 3 + 1 / 2.5) / 5.5));
   CHECK(m.recall == Approx(3 / 5.5));
 }
 
-TEST_CASE("a set without rows or with a constant target has defined metrics") {
+TEST_CASE("metrics are defined without rows and for constant targets") {
   const NetworkShape shape = Linear(spec::Task::kRegression, 1);
   std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
   const spec::Metrics none = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
@@ -316,7 +316,7 @@ TEST_CASE("a set without rows or with a constant target has defined metrics") {
   CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, constant).r2 == 0);
   const std::vector<double> perfect = {2, 2, 0, 0, 0, 0, 0, 4, 8};
   CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, perfect).r2 == 1);
-  // 1000 times 0.1f: the sums are rounded.
+  // The sums of 1000 times 0.1f are rounded.
   LeafPass<float> pass(Linear(spec::Task::kRegression, 1), 1000);
   std::fill(pass.inputs(), pass.inputs() + 2000, 0.0f);
   std::fill(pass.targets(), pass.targets() + 1000, 0.1f);
@@ -329,7 +329,7 @@ TEST_CASE("a set without rows or with a constant target has defined metrics") {
   }
 }
 
-TEST_CASE("with very many classes the totals hold three weights a class") {
+TEST_CASE("with many classes the totals hold three weights a class") {
   spec::ModelSpec model;
   const NetworkShape shape = MakeShape(model, 3, 1500);
   CHECK(TotalsSize(shape, TotalsKind::kEvaluation) == kTotalsFixed + 3 * 1500);

@@ -13,7 +13,7 @@ std::string ErrorOf(const spec::ModelSpec& model, int64_t inputs, int64_t output
   return MakeNetworkShape(model, inputs, outputs).status().ToString();
 }
 
-TEST_CASE("a network has its hidden layers, a bare output layer and He or Xavier by activation") {
+TEST_CASE("hidden layers have He or Xavier weights by activation") {
   spec::ModelSpec model;
   model.hidden = {8, 6};
   model.activation = {spec::Activation::kTanh, spec::Activation::kGelu};
@@ -33,7 +33,7 @@ TEST_CASE("a network has its hidden layers, a bare output layer and He or Xavier
   CHECK(MakeShape(model, 5, 3).layers[2].init == spec::Init::kHe);
 }
 
-TEST_CASE("the output layer has one unit for binary cross-entropy and one a regression target") {
+TEST_CASE("binary cross-entropy has one output, regression one a target") {
   spec::ModelSpec model;
   model.loss = spec::Loss::kBinaryCrossEntropy;
   CHECK(MakeShape(model, 5, 2).outputs() == 1);
@@ -81,7 +81,7 @@ TEST_CASE("tensors tile the flat vector in order") {
   CHECK(tensors[3] == spec::TensorInfo{"layers.1.bias", {3}, 36, 3});
 }
 
-TEST_CASE("a layer norm's gain and shift follow its layer's bias, and begin as 1 and 0") {
+TEST_CASE("a layer norm's gain and shift follow its bias as 1 and 0") {
   spec::ModelSpec model;
   model.hidden = {4};
   model.layer_norm = true;
@@ -98,7 +98,7 @@ TEST_CASE("a layer norm's gain and shift follow its layer's bias, and begin as 1
   for (int i = 28; i < 32; ++i) CHECK(parameters[i] == 0);
 }
 
-TEST_CASE("dropout may be one for all hidden layers or one for each") {
+TEST_CASE("dropout is one number for all hidden layers or one for each") {
   spec::ModelSpec model;
   model.hidden = {4, 3};
   model.dropout = {0.1, 0.4};
@@ -110,7 +110,7 @@ TEST_CASE("dropout may be one for all hidden layers or one for each") {
   CHECK(ErrorOf(model, 5, 3).find("model.dropout: lists 3 numbers for 2") != std::string::npos);
 }
 
-TEST_CASE("first weights have the variance of He or Xavier, depend on the seed, and biases are 0") {
+TEST_CASE("first weights have the variance of He or Xavier") {
   spec::ModelSpec model;
   model.hidden = {200};
   const NetworkShape shape = MakeShape(model, 300, 100);
@@ -130,7 +130,7 @@ TEST_CASE("first weights have the variance of He or Xavier, depend on the seed, 
   CHECK(parameters != StartOf<double>(shape, 2));
 }
 
-TEST_CASE("weight decay and l1 spare biases unless told otherwise") {
+TEST_CASE("weight decay and l1 exclude biases by default") {
   const NetworkShape shape = MakeShape(spec::ModelSpec{}, 2, 2);
   spec::TrainSpec train;
   (GENERATE(false, true) ? train.l1 : train.weight_decay) = 0.5;
@@ -169,7 +169,7 @@ TEST_CASE("a job's frozen layers are marked, and no update changes them") {
         "train.frozen: names layer 2; the network has 2, counted from 0");
 }
 
-TEST_CASE("an update has the same bits however the parameters are cut into chunks") {
+TEST_CASE("an update has the same bits for any chunks") {
   spec::ModelSpec model;
   model.hidden = {50};
   const NetworkShape shape = MakeShape(model, 37, 11);
@@ -194,7 +194,7 @@ TEST_CASE("an update has the same bits however the parameters are cut into chunk
   CHECK(updated(1000) == whole);
 }
 
-TEST_CASE("of both limits the norm's comes first") {
+TEST_CASE("the norm is clipped before single values") {
   const NetworkShape shape = MakeShape(spec::ModelSpec{}, 3, 2);
   spec::TrainSpec train;
   train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
@@ -202,7 +202,7 @@ TEST_CASE("of both limits the norm's comes first") {
   train.clip_value = 2.5;
   const std::vector<plan::Chunk> chunks = ChunksOf<double>(shape, plan::kChunkBytes);
   std::vector<double> gradient(static_cast<size_t>(ParameterCount(shape)));
-  gradient[0] = 60, gradient[1] = -80, gradient[2] = 2;  // of 10 rows: a norm of about 10
+  gradient[0] = 60, gradient[1] = -80, gradient[2] = 2;  // of 10 rows; the mean's norm is about 10
   std::vector<double> p(gradient.size());
   double squares = 0;
   for (const plan::Chunk& c : chunks) squares += SquaredNorm(c, gradient.data() + c.offset, 0.1);
@@ -212,8 +212,8 @@ TEST_CASE("of both limits the norm's comes first") {
     ApplyUpdate<double>(train, shape, c, p.data(), nullptr, gradient.data() + c.offset, 0.1, scale,
                         1, 1);
   }
-  CHECK(p[0] == Approx(-2.5));  // 3 by the norm
-  CHECK(p[1] == Approx(2.5));   // -4 by the norm
+  CHECK(p[0] == Approx(-2.5));  // 3 after the norm
+  CHECK(p[1] == Approx(2.5));   // -4 after the norm
   CHECK(p[2] == Approx(-0.1).epsilon(1e-3));
 }
 

@@ -1,5 +1,5 @@
-// Embedded numbers, the scaling layer and the parametrization ntp, against finite differences and
-// the values that PyTorch computed (quality_golden.json).
+// Embedded numbers, the scaling layer and the ntp parametrization, compared with finite differences
+// and with PyTorch's values (quality_golden.json).
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -41,7 +41,7 @@ spec::ModelSpec Model(std::vector<int64_t> hidden, bool scales) {
   return model;
 }
 
-// Plain, embedded and categorical inputs in any mixture.
+// Returns networks with different mixtures of plain, embedded and categorical inputs.
 std::vector<NetworkShape> Shapes() {
   return {MakeShape(Model({6, 4}, false), Inputs(0, {3, 5, 2}), 3),
           MakeShape(Model({6, 4}, true), Inputs(2, {3, 5, 2}, {{5, 0}, {4, 2}, {2, 0}}), 3),
@@ -50,7 +50,7 @@ std::vector<NetworkShape> Shapes() {
           MakeShape(Model({}, true), Inputs(1, {2, 4, 3}), 3)};
 }
 
-TEST_CASE("the gradient of numbers and scales is that of differences") {
+TEST_CASE("gradients of numbers and scales equal finite differences") {
   constexpr int64_t kRows = 150;  // two micro-batches
   for (const NetworkShape& shape : Shapes()) {
     LeafPass<double> pass(shape, kRows);
@@ -59,7 +59,7 @@ TEST_CASE("the gradient of numbers and scales is that of differences") {
   }
 }
 
-TEST_CASE("parts of numbers and scales are tensors that chunks tile") {
+TEST_CASE("parts of numbers and scales are tensors, tiled by chunks") {
   const NetworkShape shape = Shapes()[1];
   CHECK(shape.inputs() == 2);
   CHECK(shape.row_numbers() == 2 + 2 * 3);
@@ -101,8 +101,8 @@ TEST_CASE("gradients of numbers have the same bits for any chunks") {
   }
 }
 
-// A code of any numbers is a sum of codes that numbers have: 1 up to a bin, 0 after it. `share`
-// multiplies what the code of `bins` full bins gives.
+// Term of a code. Any code is a sum of simple codes, each 1 up to a bin and 0 after it. `share`
+// multiplies the simple code of `bins` full bins.
 struct Term {
   double share = 0;
   int64_t bins = 0;
@@ -118,12 +118,12 @@ std::vector<Term> TermsOf(const Numbers& code) {
   return terms;
 }
 
-TEST_CASE("embedded numbers are those of PyTorch") {
+TEST_CASE("embedded numbers equal PyTorch's") {
   const Json& golden = Golden()["piecewise_linear_embedding"];
   const Rows x = golden["inputs"][0], expected = golden["output"], weights = golden["weights"];
   const std::vector<Rows> codes = golden["inputs"][1];
-  // A linear layer that hands its inputs through; its loss is chosen so that the deltas are those
-  // of the golden values.
+  // The linear layer passes its inputs on. Its loss is chosen so that the deltas equal those of the
+  // golden values.
   spec::ModelSpec model;
   model.task = spec::Task::kRegression;
   const NetworkShape shape = MakeShape(model, Inputs(0, {2, 4, 3}), 6);
@@ -145,7 +145,7 @@ TEST_CASE("embedded numbers are those of PyTorch") {
   LeafPass<double> pass(shape, 1);
   Numbers gradient(parameters.size());
   for (size_t row = 0; row < x.size(); ++row) {
-    // The codes of a row's two numbers differ, so each is taken by itself.
+    // The codes of a row's two numbers differ, so each number has a separate pass.
     for (size_t number = 0; number < 2; ++number) {
       Numbers output(3);
       for (const Term& term : TermsOf(codes[row][number])) {
@@ -175,7 +175,7 @@ TEST_CASE("embedded numbers are those of PyTorch") {
   }
 }
 
-TEST_CASE("a layer of ntp is that of PyTorch") {
+TEST_CASE("a layer of ntp equals PyTorch's") {
   const Json& golden = Golden()["ntp_linear"];
   const Rows x = golden["inputs"][0], w = golden["parameters"]["weight"];
   spec::ModelSpec model;
@@ -200,8 +200,8 @@ TEST_CASE("a layer of ntp is that of PyTorch") {
   }
 }
 
-// Trains a linear model on the same rows under both parametrizations: with ntp on x, and as it is
-// on x / sqrt(fan-in), which is the definition. Biases agree, and weights times that root.
+// Trains a linear model on the same rows under both parametrizations: ntp on x, and plain on x /
+// sqrt(fan-in). Biases must agree; weights must differ by sqrt(fan-in).
 void CheckNtp(const spec::TrainSpec& train) {
   constexpr int64_t kRows = 7, kIn = 9, kOut = 2;
   spec::ModelSpec model;
@@ -238,14 +238,14 @@ void CheckNtp(const spec::TrainSpec& train) {
   }
 }
 
-TEST_CASE("each optimizer trains ntp as it trains scaled inputs") {
+TEST_CASE("each optimizer trains ntp like scaled inputs") {
   for (const spec::OptimizerKind kind :
        {spec::OptimizerKind::kSgd, spec::OptimizerKind::kMomentum, spec::OptimizerKind::kNesterov,
         spec::OptimizerKind::kAdam, spec::OptimizerKind::kAdamW, spec::OptimizerKind::kAdagrad,
         spec::OptimizerKind::kRmsprop}) {
     spec::TrainSpec train;
     train.optimizer = spec::DefaultOptimizer(kind);
-    train.optimizer.epsilon = 1e-3;  // large enough to tell
+    train.optimizer.epsilon = 1e-3;  // large enough to matter
     train.rate_factors.biases = 0.1;
     train.weight_decay = 0.1;
     CheckNtp(train);
@@ -255,7 +255,7 @@ TEST_CASE("each optimizer trains ntp as it trains scaled inputs") {
   }
 }
 
-TEST_CASE("rate factors and decay reach the parts they are for") {
+TEST_CASE("rate factors and decay apply to their parts only") {
   const NetworkShape shape = Shapes()[1];
   spec::TrainSpec train;
   train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
@@ -278,7 +278,7 @@ TEST_CASE("rate factors and decay reach the parts they are for") {
   }
 }
 
-TEST_CASE("weights of ntp start with the variance of one by fan-in") {
+TEST_CASE("weights of ntp start with the variance 1 / fan-in") {
   spec::ModelSpec model = Model({200, 100}, true);
   model.parametrization = spec::Parametrization::kNtp;
   const NetworkShape shape = MakeShape(model, Inputs(20, {10, 4, 8}, {{50, 0}, {300, 16}}), 3);
@@ -306,7 +306,7 @@ TEST_CASE("weights of ntp start with the variance of one by fan-in") {
   }
 }
 
-TEST_CASE("the share of weight decay is that of PyTorch") {
+TEST_CASE("the share of weight decay equals PyTorch's") {
   const Numbers expected = Golden()["flat_cos"]["value"];
   spec::TrainSpec train;
   CHECK(DecayShare(train, 39, 40) == 1);
@@ -319,7 +319,7 @@ TEST_CASE("the share of weight decay is that of PyTorch") {
   CHECK(DecayShare(train, 100, 0) == 1);
 }
 
-TEST_CASE("smoothed labels have the loss and gradient of PyTorch") {
+TEST_CASE("smoothed labels have PyTorch's loss and gradient") {
   const Json& golden = Golden()["label_smoothing"];
   spec::ModelSpec model;
   model.label_smoothing = golden["smoothing"];

@@ -8,7 +8,7 @@
 namespace espalier::model {
 namespace {
 
-constexpr int64_t kInputs = 37;  // no multiple of anything that sums go by
+constexpr int64_t kInputs = 37;  // not a multiple of any block size of sums
 
 NetworkShape Shape(bool sparse, std::vector<int64_t> hidden, bool norm = false,
                    std::vector<spec::CodedInput> coded = {}) {
@@ -23,8 +23,8 @@ NetworkShape Shape(bool sparse, std::vector<int64_t> hidden, bool norm = false,
   return shape;
 }
 
-// Rows of which some have no entry and few have many; the same to both passes, which go on reading
-// `base`.
+// Fills both passes with the same rows. Some rows have no entry and few have many. The passes keep
+// a pointer to `base`.
 template <typename T>
 void FillSparse(LeafPass<T>& sparse, LeafPass<T>& dense, const std::vector<T>& base, int64_t rows,
                 uint64_t seed) {
@@ -43,7 +43,7 @@ void FillSparse(LeafPass<T>& sparse, LeafPass<T>& dense, const std::vector<T>& b
     }
     to.ends.push_back(static_cast<int64_t>(to.columns.size()));
     const auto& tables = sparse.shape().tables;
-    for (size_t k = 0; k < tables.size(); ++k) {  // -1 among them
+    for (size_t k = 0; k < tables.size(); ++k) {  // some are -1
       const auto at = static_cast<size_t>(r) * tables.size() + k;
       const auto codes = static_cast<uint64_t>(tables[k].codes);
       sparse.codes()[at] = static_cast<int32_t>(Mix64(seed * 131 + at) % (codes + 1)) - 1;
@@ -65,7 +65,7 @@ std::vector<T> Base(bool any) {
   return base;
 }
 
-TEST_CASE("the gradient of a sparse first layer agrees with finite differences") {
+TEST_CASE("gradients of a sparse first layer match finite differences") {
   constexpr int64_t kRows = 150;  // two micro-batches
   for (const bool any_base : {false, true}) {
     for (const auto& hidden : std::vector<std::vector<int64_t>>{{6, 4}, {5}, {}}) {
@@ -78,11 +78,11 @@ TEST_CASE("the gradient of a sparse first layer agrees with finite differences")
   }
 }
 
-// One-hot inputs and embeddings, between which it makes a difference who comes first.
+// One-hot inputs and embeddings. Their order makes a difference.
 const std::vector<std::vector<spec::CodedInput>> kCoded = {
     {}, {{5, 0}}, {{4, 3}}, {{6, 2}, {5, 0}, {3, 4}}};
 
-TEST_CASE("the gradients beside sparse numbers agree with finite differences") {
+TEST_CASE("gradients next to sparse numbers equal finite differences") {
   constexpr int64_t kRows = 45;
   for (const auto& coded : kCoded) {
     for (const auto& hidden : std::vector<std::vector<int64_t>>{{6, 4}, {5}, {}}) {
@@ -115,14 +115,14 @@ void CheckAgainstDense(double tolerance, const std::vector<spec::CodedInput>& co
   }
 }
 
-TEST_CASE("a sparse first layer computes what the dense one does") {
+TEST_CASE("a sparse first layer computes what a dense one computes") {
   for (const auto& coded : kCoded) {
     CheckAgainstDense<double>(1e-13, coded);
     CheckAgainstDense<float>(3e-6, coded);
   }
 }
 
-TEST_CASE("sums over sparse rows do not depend on chunks, room, or rows beside them") {
+TEST_CASE("sums over sparse rows do not depend on chunks or other rows") {
   constexpr int64_t kRows = 150;
   const std::vector<float> base = Base<float>(true);
   const NetworkShape shape = Shape(true, {13, 4}, false, {{5, 0}});
@@ -136,13 +136,13 @@ TEST_CASE("sums over sparse rows do not depend on chunks, room, or rows beside t
   CHECK(std::memcmp(a.data(), b.data(), kRows * 3 * sizeof(float)) == 0);
   CHECK(TrainingTotals(pass, parameters, kRows) == TrainingTotals(roomy, parameters, kRows));
   const auto whole = WholeGradient(pass);
-  for (const int64_t bytes : {16, 1000, 1 << 20}) {  // of the first layer; BLAS goes by chunks
+  for (const int64_t bytes : {16, 1000, 1 << 20}) {  // first layer only; BLAS depends on chunks
     const auto cut = WholeGradient(roomy, bytes);
     CHECK(std::equal(cut.begin(), cut.begin() + 13 * kInputs, whole.begin()));
   }
 }
 
-TEST_CASE("a frozen sparse layer has no gradient, the others have theirs") {
+TEST_CASE("a frozen sparse layer has no gradient, others keep theirs") {
   constexpr int64_t kRows = 150;
   const std::vector<double> base = Base<double>(true);
   NetworkShape frozen = Shape(true, {13, 4});
@@ -160,7 +160,7 @@ TEST_CASE("a frozen sparse layer has no gradient, the others have theirs") {
   CHECK(std::equal(gradient.begin() + of_first, gradient.end(), whole.begin() + of_first));
 }
 
-TEST_CASE("a frozen layer over sparse numbers freezes what lies beside them") {
+TEST_CASE("a frozen layer over sparse numbers freezes all its tables") {
   constexpr int64_t kRows = 150;
   NetworkShape frozen = Shape(true, {13, 4}, false, {{6, 2}, {5, 0}});
   frozen.layers[0].frozen = true;
@@ -176,7 +176,7 @@ TEST_CASE("a frozen layer over sparse numbers freezes what lies beside them") {
   }
 }
 
-TEST_CASE("a batch without rows needs none, whatever was there before") {
+TEST_CASE("a batch without rows ignores earlier rows") {
   const std::vector<float> base = Base<float>(true);
   const NetworkShape shape = Shape(true, {13, 4});
   LeafPass<float> pass(shape, 20), dense(Shape(false, {13, 4}), 20);
@@ -188,7 +188,7 @@ TEST_CASE("a batch without rows needs none, whatever was there before") {
   for (const float g : WholeGradient(pass)) CHECK(g == 0);
 }
 
-TEST_CASE("the gradient of sparse rows is never added in place, that of other layers may be") {
+TEST_CASE("only gradients of dense layers may be added in place") {
   const NetworkShape shape = Shape(true, {13, 4});
   const LeafPass<float> pass(shape, 10);
   for (const plan::Chunk& chunk : ChunksOf<float>(shape)) {

@@ -1,4 +1,4 @@
-// Small helpers of the model tests: networks, random batches and whole gradients.
+// Helpers of the model tests: networks, random batches and whole gradients.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline double TestNumber(uint64_t seed, uint64_t i) {
   return 2 * UnitDouble(Mix64(seed * 7919 + i)) - 1;
 }
 
-// Fills the pass's buffers with a batch that is a function of `seed` and the row alone.
+// Fills the pass's buffers with a batch that depends only on `seed` and the row.
 template <typename T>
 void FillBatch(LeafPass<T>& pass, int64_t rows, uint64_t seed) {
   const NetworkShape& shape = pass.shape();
@@ -34,7 +34,7 @@ void FillBatch(LeafPass<T>& pass, int64_t rows, uint64_t seed) {
         std::min(1.0, std::max(0.0, share)) * static_cast<double>(shape.numbers.bins));
   }
   const auto tables = static_cast<int64_t>(shape.tables.size());
-  for (int64_t i = 0; i < rows * tables; ++i) {  // -1 among them
+  for (int64_t i = 0; i < rows * tables; ++i) {  // some are -1
     const auto codes = static_cast<uint64_t>(shape.tables[i % tables].codes);
     pass.codes()[i] = static_cast<int32_t>(Mix64(seed * 131 + i) % (codes + 1)) - 1;
   }
@@ -61,7 +61,7 @@ std::vector<plan::Chunk> ChunksOf(const NetworkShape& shape,
   return plan::MakeChunks(dims, sizeof(T), chunk_bytes);
 }
 
-// The gradient sum over the rows last passed, as one flat vector.
+// Returns the gradient sum over the last rows as one flat vector.
 template <typename T>
 std::vector<T> WholeGradient(const LeafPass<T>& pass, int64_t chunk_bytes = plan::kChunkBytes) {
   std::vector<T> gradient(ParameterCount(pass.shape()));
@@ -86,7 +86,7 @@ std::vector<T> StartOf(const NetworkShape& shape, uint64_t seed) {
   return parameters;
 }
 
-// The gradient of the loss over the first `rows` rows in the pass, by every parameter.
+// Compares the gradient over the first `rows` rows of the pass with finite differences.
 inline void CheckFiniteDifferences(LeafPass<double>& pass, int64_t rows, double margin,
                                    const DropoutKey& key = {}) {
   constexpr double kDifference = 1e-6;

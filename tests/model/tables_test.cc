@@ -1,4 +1,4 @@
-// Coded inputs: embeddings, and one-hot inputs that are never spelled out.
+// Coded inputs: embeddings, and one-hot inputs that are never stored as numbers.
 #include <catch2/catch.hpp>
 
 #include "src/model/optimizer.h"
@@ -23,10 +23,10 @@ spec::InputShape Inputs(int64_t dense, std::vector<spec::CodedInput> coded) {
   return inputs;
 }
 
-// Numbers, one-hot and embedded categories in any mixture.
+// Returns networks with different mixtures of numbers, one-hot and embedded categories.
 std::vector<NetworkShape> Shapes() {
   return {MakeShape(Model({6, 4}), Inputs(3, {{5, 0}, {4, 2}, {7, 3}, {2, 0}}), 3),
-          MakeShape(Model({6, 4}, true), Inputs(0, {{5, 0}, {4, 0}}), 3),  // no number at all
+          MakeShape(Model({6, 4}, true), Inputs(0, {{5, 0}, {4, 0}}), 3),  // without numbers
           MakeShape(Model({5}), Inputs(0, {{5, 3}}), 2),
           MakeShape(Model({}), Inputs(2, {{4, 0}, {3, 2}}), 3)};
 }
@@ -40,7 +40,7 @@ TEST_CASE("the gradient of tables agrees with finite differences") {
   }
 }
 
-TEST_CASE("one-hot inputs are what a network of so many more numbers computes") {
+TEST_CASE("one-hot inputs equal a network with that many more numbers") {
   constexpr int64_t kRows = 20;
   const NetworkShape coded = MakeShape(Model({6, 4}), Inputs(3, {{5, 0}, {4, 0}}), 3);
   const NetworkShape spelled = MakeShape(Model({6, 4}), 3 + 5 + 4, 3);
@@ -81,7 +81,7 @@ TEST_CASE("one-hot inputs are what a network of so many more numbers computes") 
   }
 }
 
-TEST_CASE("tables are tensors after the layers, and chunks tile them") {
+TEST_CASE("tables are tensors after the layers, tiled by chunks") {
   const NetworkShape shape = Shapes()[0];
   CHECK(shape.inputs() == 3);
   CHECK(shape.layers[0].in == 3 + 2 + 3);
@@ -107,7 +107,7 @@ TEST_CASE("tables are tensors after the layers, and chunks tile them") {
   }
 }
 
-TEST_CASE("the gradient of tables has the same bits however they are cut into chunks") {
+TEST_CASE("the gradient of tables has the same bits for any chunks") {
   for (const NetworkShape& shape : Shapes()) {
     LeafPass<float> pass(shape, 90);
     FillBatch(pass, 90, 4);
@@ -125,7 +125,7 @@ TEST_CASE("the gradient of tables has the same bits however they are cut into ch
   }
 }
 
-TEST_CASE("tables are weights of the first layer: frozen and decayed with it") {
+TEST_CASE("tables are frozen and decayed with the first layer") {
   NetworkShape shape = Shapes()[0];
   spec::TrainSpec train;
   train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
@@ -155,7 +155,7 @@ TEST_CASE("tables are weights of the first layer: frozen and decayed with it") {
         static_cast<int64_t>(start.size()) - tables);
 }
 
-TEST_CASE("a network without any input, or with too many codes, is refused") {
+TEST_CASE("a network without inputs or with too many codes is refused") {
   const auto error = [](const spec::InputShape& inputs) {
     return MakeNetworkShape(Model({4}), inputs, 2).status().message();
   };

@@ -1,4 +1,4 @@
-// Against PyTorch, beyond golden_test.cc: the values of torch_training.json.
+// Comparison with PyTorch in addition to golden_test.cc, with the values of torch_training.json.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
@@ -11,10 +11,10 @@ namespace {
 
 using namespace golden;
 
-// The output layer of the fixture with the chunks of `Trainer`.
+// Returns the fixture's network with relu.
 NetworkShape Relu() { return ShapeOf("relu", "softmax_ce"); }
 
-TEST_CASE("smoothed, weighted, Poisson and quantile losses equal PyTorch's") {
+TEST_CASE("smoothed, weighted and other losses equal PyTorch's") {
   const Json& cases = MoreGolden()["losses"];
   REQUIRE(cases.size() == 10);
   for (const Json& c : cases) {
@@ -71,7 +71,7 @@ void CheckTraining(const spec::TrainSpec& train, const Json& weights_after) {
   }
 }
 
-TEST_CASE("rmsprop with all its parts and adagrad with a first value follow PyTorch's") {
+TEST_CASE("rmsprop with all options and adagrad follow PyTorch's") {
   spec::TrainSpec train;
   train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kRmsprop);
   train.optimizer.alpha = 0.9;
@@ -86,7 +86,7 @@ TEST_CASE("rmsprop with all its parts and adagrad with a first value follow PyTo
   CheckTraining(train, MoreGolden()["adagrad_initial"]);
 }
 
-TEST_CASE("l1 adds the sign of each weight to its gradient and spares the biases") {
+TEST_CASE("l1 adds the sign of each weight, except biases") {
   spec::TrainSpec train;
   train.l1 = 0.02;
   train.optimizer.learning_rate = 0.05;
@@ -147,7 +147,7 @@ TEST_CASE("exponential and polynomial schedules follow PyTorch's") {
   CHECK(LearningRate(polynomial, 20, 10, 20) == 0);
 }
 
-TEST_CASE("exponential and polynomial schedules are smooth, begin after the warm-up and end") {
+TEST_CASE("schedules are smooth, begin after the warm-up and end") {
   spec::TrainSpec train = Scheduled(spec::ScheduleKind::kExponential);
   train.schedule.every = {1, true};
   train.schedule.factor = 0.3;
@@ -169,7 +169,7 @@ TEST_CASE("exponential and polynomial schedules are smooth, begin after the warm
   CHECK(LearningRate(train, 400, 10, 25) == Approx(0.025).epsilon(1e-15));
 }
 
-TEST_CASE("a plateau schedule's rate is what its reductions left, and no less than its least") {
+TEST_CASE("a plateau schedule's rate follows its reductions and bound") {
   spec::TrainSpec train = Scheduled(spec::ScheduleKind::kPlateau);
   train.schedule.plateau.min_learning_rate = 0.03;
   CHECK(LearningRate(train, 7, 10, 0, 1) == 0.1);

@@ -22,7 +22,7 @@ TEST_CASE("canonical nodes tile their interval with the fewest nodes") {
           at = SpanOf(n, leaves).end;
         }
         REQUIRE(at == end);
-        REQUIRE(PlanJoin(nodes, leaves).steps.empty());  // nothing could be joined further
+        REQUIRE(PlanJoin(nodes, leaves).steps.empty());  // no two nodes can be joined
       }
     }
   }
@@ -42,7 +42,7 @@ TEST_CASE("joining single leaves in order gives the canonical nodes") {
   }
 }
 
-// Adds doubles whose sum depends on the order of additions, along the plan's tree.
+// Adds values along the plan's tree. The sum of these doubles depends on the order.
 double SumAlongTree(const std::vector<TreePlace>& places, const Ownership& o, int32_t leaves,
                     const std::vector<double>& values) {
   const auto join = [](const JoinPlan& plan, std::vector<double> v) {
@@ -97,8 +97,7 @@ void CheckIntervals(const Ownership& o, int32_t leaves) {
   REQUIRE(at == leaves);
 }
 
-TEST_CASE(
-    "at rest 1 to 200 workers have at most 2 nodes an edge, a shallow tree and a fair share") {
+TEST_CASE("1 to 200 workers get a shallow tree and fair shares") {
   for (int32_t leaves : {200, 256, 1000, 1024}) {
     const int32_t stride = TestScale() > 1 ? 1 : 7;
     for (int32_t members = 1; members <= 200; members += members < 32 ? 1 : stride) {
@@ -111,13 +110,13 @@ TEST_CASE(
       CHECK(Depth(places) <= 2 * std::ceil(std::log2(members)) + 1);
       int32_t most = 0;
       for (const LeafSpan& i : o.intervals) most = std::max(most, i.end - i.begin);
-      // The bound on nodes costs balance: at worst 48 leaves for 33 (31 members).
+      // The bound on nodes costs balance: at worst 48 leaves instead of 33 (31 members).
       CHECK(most <= std::ceil(1.46 * leaves / members));
     }
   }
 }
 
-TEST_CASE("a star has each other member once, whoever is its root") {
+TEST_CASE("a star has each other member once for any root") {
   for (int32_t members : {1, 2, 3, 4, 5, 16, 31}) {
     const auto places = PlanTree(PlanOwnership(256, members), 256);
     const int32_t root = RootOf(places);
@@ -132,7 +131,7 @@ TEST_CASE("a star has each other member once, whoever is its root") {
   }
 }
 
-TEST_CASE("every member is reached by the total once and sends to a join that expects it") {
+TEST_CASE("the total reaches every member once and matches its joins") {
   for (int32_t members : {1, 2, 3, 4, 5, 7, 16, 31, 200}) {
     const Ownership o = PlanOwnership(256, members);
     const auto places = PlanTree(o, 256);
@@ -180,7 +179,7 @@ TEST_CASE("the sum has the same bits for every number of owners") {
   }
 }
 
-TEST_CASE("a slow member gets fewer leaves, with at most 4 nodes an edge") {
+TEST_CASE("a slow member gets fewer leaves and at most 4 nodes an edge") {
   for (int32_t members : {2, 3, 5, 8, 16, 50, 200}) {
     for (int32_t slow : {0, members / 2, members - 1}) {
       INFO("members " << members << " slow " << slow);

@@ -39,7 +39,7 @@ void CheckOncePerEpoch(int64_t rows, int64_t leaves, int64_t batch, RowOrder ord
   CHECK(seen == all);
 }
 
-TEST_CASE("each row comes exactly once an epoch, for any rows, leaves, batch and order") {
+TEST_CASE("each row comes once an epoch for any rows, leaves and batch") {
   for (uint64_t trial = 0; trial < 400 * TestScale(); ++trial) {
     const auto draw = [&](uint64_t what, uint64_t below) {
       return static_cast<int64_t>(Mix64(trial * 16 + what) % below);
@@ -50,20 +50,20 @@ TEST_CASE("each row comes exactly once an epoch, for any rows, leaves, batch and
   }
 }
 
-TEST_CASE("fewer rows than leaves leave some leaves empty and lose nothing") {
+TEST_CASE("fewer rows than leaves leave some leaves empty") {
   CheckOncePerEpoch(3, 16, 256, RowOrder::kFull, 0, 1);
   CheckOncePerEpoch(0, 16, 256, RowOrder::kFull, 0, 1);
   CheckOncePerEpoch(1, 1024, 1, RowOrder::kWindow, 64, 1);
 }
 
-TEST_CASE("a validation share of any size leaves rows that still come once") {
+TEST_CASE("with any validation share each training row comes once") {
   for (int percent = 0; percent <= 100; percent += 7) {
     const int64_t rows = 500 - 500 * percent / 100;
     CheckOncePerEpoch(rows, 8, 64, RowOrder::kFull, 0, 5);
   }
 }
 
-TEST_CASE("the global batch of a step stays within one row a leaf of the batch asked for") {
+TEST_CASE("the rows of each step are within one a leaf of the mean") {
   const int64_t rows = 60'000, leaves = 16, batch = 1024, steps = StepsPerEpoch(rows, batch);
   for (int64_t step = 0; step < steps; ++step) {
     int64_t taken = 0;
@@ -74,7 +74,7 @@ TEST_CASE("the global batch of a step stays within one row a leaf of the batch a
   }
 }
 
-TEST_CASE("epochs, leaves and seeds give different orders and the same arguments the same one") {
+TEST_CASE("epochs and seeds give different orders") {
   const auto order = [](uint64_t seed, int64_t epoch) {
     return EpochRows(200, 2, 50, RowOrder::kFull, 0, seed, epoch);
   };
@@ -83,8 +83,8 @@ TEST_CASE("epochs, leaves and seeds give different orders and the same arguments
   CHECK(order(1, 0) != order(2, 0));
 }
 
-TEST_CASE("a full shuffle moves neighbours apart") {
-  // Of 10,000 rows about 2 are expected next to their old neighbour by chance.
+TEST_CASE("a full shuffle moves neighbors apart") {
+  // By chance, about 2 of 10,000 rows stay next to an old neighbor.
   const RowPermutation permutation(RowOrder::kFull, 0, 10'000, 9, 0, 0);
   int neighbours = 0;
   for (int64_t p = 1; p < 10'000; ++p) {
@@ -103,7 +103,7 @@ TEST_CASE("a window shuffle takes a window's rows from few blocks") {
   }
 }
 
-TEST_CASE("no order is the order of the file") {
+TEST_CASE("without a shuffle the order is that of the file") {
   const RowPermutation permutation(RowOrder::kNone, 0, 10, 9, 0, 0);
   for (int64_t p = 0; p < 10; ++p) CHECK(permutation.At(p) == p);
 }

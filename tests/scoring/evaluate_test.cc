@@ -10,7 +10,7 @@
 namespace espalier::scoring {
 namespace {
 
-TEST_CASE("metrics are those of the rows counted one by one") {
+TEST_CASE("metrics equal those of rows counted one by one") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
   const std::string csv = f.dir.Put("t.csv", AnswersCsv(1000));
@@ -23,7 +23,7 @@ TEST_CASE("metrics are those of the rows counted one by one") {
   CHECK(evaluation->rows == 1000);
   CHECK(evaluation->metrics.rows == 1000);
 
-  // The same from the probabilities.
+  // The same metrics, from the probabilities of single rows.
   auto scorer = Scorer::Make(model);
   double loss = 0, correct = 0;
   std::vector<double> confusion(9);
@@ -48,7 +48,7 @@ TEST_CASE("metrics are those of the rows counted one by one") {
   CHECK(evaluation->metrics.loss == Approx(loss / 1000).epsilon(1e-5));
 }
 
-// Rows weigh what the fifth column says.
+// Returns a model whose row weights are in the fifth column.
 bundle::ModelDocument WeightedDocument() {
   bundle::ModelDocument document = NumbersDocument();
   document.job.data.weight = std::string("w");
@@ -57,7 +57,7 @@ bundle::ModelDocument WeightedDocument() {
   return document;
 }
 
-TEST_CASE("figures do not depend on the threads") {
+TEST_CASE("metrics do not depend on the number of threads") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(WeightedDocument());
   std::string text = "w,v,u,b,a\n";
@@ -85,7 +85,7 @@ TEST_CASE("figures do not depend on the threads") {
   CHECK(one->residuals[0].grid.rows() == 4000);
 }
 
-TEST_CASE("rows that lack the weights of the training count 1 each, and lack nothing else") {
+TEST_CASE("rows without the weights of the training count 1 each") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(WeightedDocument());
   const auto metrics = [&](const std::string& csv) {
@@ -125,7 +125,7 @@ TEST_CASE("weights without a finite sum are an error, not a result") {
         std::string::npos);
   REQUIRE(refused.position());
   CHECK(refused.position()->file == f.dir / "two.csv");
-  // A cluster's worker says the same; it would be blamed for such a sum.
+  // A worker reports the same error. Otherwise the coordinator would blame the worker for the sum.
   ScorerPool scorers(model);
   const Status alone =
       EvaluateShard(f.Run(model, *two), data::ClassIndex(std::vector<std::string>{}), 0, &scorers,
@@ -159,7 +159,7 @@ TEST_CASE("a row without a label is a reject") {
   CHECK(missing.status().message().find("the label of the model") != std::string::npos);
 }
 
-TEST_CASE("a row whose label is no class of the model is a mistake") {
+TEST_CASE("a row with an unknown label is a mistake") {
   const ScoringFixture f;
   const bool weighted = GENERATE(false, true);
   bundle::ModelDocument document = ClassesDocument();
@@ -207,7 +207,7 @@ TEST_CASE("a row whose label is no class of the model is a mistake") {
   CHECK(m.recall == Approx(k.recall * share));
   CHECK(m.classes[1].recall == Approx(k.classes[1].recall));
   CHECK(m.classes[1].weight == Approx(k.classes[1].weight));
-  // Predicted weights of a class: the confusion's column, and of unknown labels what is left.
+  // Weight predicted per class: the column of the confusion matrix. The rest has unknown labels.
   for (size_t c = 0; c < 2; ++c) {
     const double correct = m.confusion[3 * c];
     const double predicted = m.confusion[c] + m.confusion[2 + c];
@@ -224,7 +224,7 @@ TEST_CASE("a row whose label is no class of the model is a mistake") {
   CHECK_FALSE(none.metrics.auc);
 }
 
-// A model of the number a and the category city.
+// Returns a model of the number a and the category city.
 bundle::ModelDocument CitiesDocument() {
   bundle::ModelDocument d = ClassesDocument();
   d.schema = {{"city", "a", "answer"}, {0, 1}, {2}};
@@ -235,11 +235,11 @@ bundle::ModelDocument CitiesDocument() {
   d.job.data.features.groups = {group};
   d.preprocessing.features = {{"city"}, {"a", 0.5, 2, 0}};
   d.preprocessing.features[0].codes = 3;
-  d.preprocessing.features[0].vocabulary = {"Oslo", "Rome"};  // and all others
+  d.preprocessing.features[0].vocabulary = {"Oslo", "Rome"};  // and one code for other values
   return d;
 }
 
-TEST_CASE("values outside of the vocabulary are counted by column") {
+TEST_CASE("values outside the vocabulary are counted by column") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(CitiesDocument());
   std::string text = "answer,a,city\n";
@@ -269,7 +269,7 @@ TEST_CASE("values outside of the vocabulary are counted by column") {
   CHECK(predicted->unseen == expected);
 }
 
-TEST_CASE("curves end in the corners, and the area under ROC is the AUC") {
+TEST_CASE("curves end in corners, and the area under ROC is the AUC") {
   const ScoringFixture f;
   bundle::ModelDocument document = ClassesDocument();
   document.preprocessing.classes = {"no", "yes"};
@@ -314,7 +314,7 @@ TEST_CASE("curves end in the corners, and the area under ROC is the AUC") {
   CHECK(curves.precision_recall.back().second == Approx(yes / 3000));
 }
 
-TEST_CASE("a report is one page that asks for nothing and shows no text as HTML") {
+TEST_CASE("a report is one page without requests or text as HTML") {
   const ScoringFixture f;
   bundle::ModelDocument document = ClassesDocument();
   document.preprocessing.classes = {"<script>alert(1)</script>", "so so", "yes"};
@@ -357,7 +357,7 @@ TEST_CASE("the report of a regression shows its residuals") {
   CHECK(page.find("nan") == std::string::npos);
 }
 
-TEST_CASE("history.csv that is none is refused with its line") {
+TEST_CASE("a malformed history.csv is refused with its line") {
   CHECK(ParseHistory("epoch,loss\n1,2\n3,\n").ok());
   CHECK(std::isnan((*ParseHistory("epoch,loss\n1,2\n3,\n"))[1].values[1]));
   for (const char* bad : {"epoch,loss\n1\n", "epoch,loss\n1,x\n", "epoch\n1,2\n"}) {

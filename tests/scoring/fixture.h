@@ -1,4 +1,4 @@
-// What the tests of scoring/ share: small models with random weights as bundles, and tables.
+// Shared parts of the tests of scoring/: bundles of small random models, and tables.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@
 
 namespace espalier::scoring {
 
-// Features a and b; classes "no", "so so" and "yes" in the column `answer`.
+// Returns a model of the features a and b, with the classes "no", "so so" and "yes" in `answer`.
 inline bundle::ModelDocument ClassesDocument() {
   bundle::ModelDocument d;
   d.job.name = "classes";
@@ -33,7 +33,7 @@ inline bundle::ModelDocument ClassesDocument() {
   return d;
 }
 
-// The same features; targets u and v.
+// Returns a model of the same features with the targets u and v.
 inline bundle::ModelDocument NumbersDocument() {
   bundle::ModelDocument d = ClassesDocument();
   d.job.name = "numbers";
@@ -103,7 +103,7 @@ class ScoringFixture {
             .threads = threads};
   }
 
-  // The part files of an output by name, in order.
+  // Returns names and content of an output's part files, in order.
   std::vector<std::pair<std::string, std::string>> Parts(const std::string& output) const {
     std::vector<std::pair<std::string, std::string>> parts;
     const auto names = files->Names(output);
@@ -119,7 +119,7 @@ class ScoringFixture {
   std::unique_ptr<storage::FileSystem> files = storage::MakeFileSystem();
 };
 
-// A table of `rows` rows with the columns id, a, b, answer; without the answer where it is false.
+// Returns a table with the columns id, a and b, and `answer` if requested.
 inline std::string AnswersCsv(int64_t rows, bool answer = true) {
   std::string text = answer ? "id,a,b,answer\n" : "id,a,b\n";
   const char* const kAnswers[] = {"no", "so so", "yes"};

@@ -4,7 +4,7 @@
 namespace espalier::scoring {
 namespace {
 
-TEST_CASE("model, data and output on HDFS give the bytes that local ones give") {
+TEST_CASE("a prediction on HDFS has the bytes of a local one") {
   const ScoringFixture f;
   const bundle::Bundle bundle = BundleOf(ClassesDocument());
   const std::string table = AnswersCsv(400) + "bad,x,1,no\n";

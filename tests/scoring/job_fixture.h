@@ -1,5 +1,5 @@
-// What the tests of jobs that predict share: a table and a model, what members write of them, and
-// storage that goes away.
+// Shared parts of the tests of scoring jobs: a table and a model, parts that members write, and
+// storage that fails.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace espalier::scoring {
 
-// All files below a directory, by path.
+// Returns all files below a directory, by path.
 inline std::map<std::string, std::string> Tree(const storage::FileSystem& files,
                                                const std::string& directory) {
   std::map<std::string, std::string> tree;
@@ -37,7 +37,7 @@ class JobFixture : public ScoringFixture {
     document.job.data.shard_bytes = 4000;
     spec.model = PutBundle(BundleOf(document));
     std::string text = AnswersCsv(900);
-    text.replace(text.find("row 500,"), 8, "row 500,x");  // no number
+    text.replace(text.find("row 500,"), 8, "row 500,x");  // not a number
     spec.data = {dir.Put("t.csv", text)};
     spec.output.path = dir / "out";
     spec.keep = {"id"};
@@ -48,7 +48,7 @@ class JobFixture : public ScoringFixture {
     staging = StagingDirectory(spec.output.path, "request");
   }
 
-  // What members have written, shard i in generation 1 + i % 2.
+  // Writes the parts of the members. Shard i belongs to generation 1 + i % 2.
   std::vector<spec::ShardScore> Score(uint64_t first_generation = 1) const {
     ScorerPool scorers(model);
     const ScoringRun run = Run(model, scan);
@@ -97,7 +97,7 @@ class JobFixture : public ScoringFixture {
   std::string staging;
 };
 
-// Fails its n-th change with kUnavailable, and all after it: a process that was killed there.
+// Fails its n-th change and all later ones with kUnavailable, like a killed process.
 class DyingFiles : public storage::PassingFiles {
  public:
   DyingFiles(const storage::FileSystem& files, int changes)

@@ -1,5 +1,5 @@
-// A prediction as a job: shards that were scored apart, in several generations, come to the output
-// of a local run; whatever breaks off in between.
+// Predictions as jobs. Shards that were scored separately, in several generations, give the output
+// of a local run, even after interruptions.
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,11 +12,11 @@
 namespace espalier::scoring {
 namespace {
 
-TEST_CASE("what members wrote in several generations becomes the output of a local prediction") {
+TEST_CASE("parts of several generations give the local prediction") {
   const JobFixture f;
   const auto scores = f.Score();
-  f.dir.Put(".out.scoring-x", "");                                            // another job's
-  const std::string late = PartsDirectory(f.staging, 1) + "/part-00001.csv";  // generation 2 has it
+  f.dir.Put(".out.scoring-x", "");                                            // of another job
+  const std::string late = PartsDirectory(f.staging, 1) + "/part-00001.csv";  // now in generation 2
   REQUIRE(f.files->WriteAtomically(late, "of one that was given up").ok());
   const auto merged = f.Merge(scores);
   INFO(merged.status().ToString());
@@ -33,7 +33,7 @@ TEST_CASE("what members wrote in several generations becomes the output of a loc
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());
 }
 
-TEST_CASE("a merge that was broken off anywhere, even twice, comes to the same when done again") {
+TEST_CASE("a merge interrupted anywhere, even twice, can be repeated") {
   for (const bool replaces : {false, true}) {
     const JobFixture f;
     spec::ScoringSpec spec = f.spec;
@@ -50,7 +50,8 @@ TEST_CASE("a merge that was broken off anywhere, even twice, comes to the same w
       const DyingFiles dying(*f.files, changes);
       died = !f.Merge(dying, f.Score(), spec).ok();
       CHECK(died == dying.died());
-      // All shards are scored again by the coordinator's next life, whose merge dies early, too.
+      // The coordinator restarts and all shards are scored again. The next merge is interrupted,
+      // too.
       const DyingFiles again(*f.files, changes % 7);
       (void)f.Merge(again, f.Score(3), spec);
       const auto merged = f.Merge(*f.files, f.Score(5), spec);
@@ -62,7 +63,7 @@ TEST_CASE("a merge that was broken off anywhere, even twice, comes to the same w
   }
 }
 
-TEST_CASE("a job that does not succeed leaves what there was, wherever its merge was") {
+TEST_CASE("a failed job restores the output at any step of its merge") {
   for (const bool replaces : {false, true}) {
     const JobFixture f;
     spec::ScoringSpec spec = f.spec;
@@ -76,7 +77,7 @@ TEST_CASE("a job that does not succeed leaves what there was, wherever its merge
       }
       const DyingFiles dying(*f.files, i / 4);
       died = !f.Merge(dying, f.Score(), spec).ok();
-      if (i % 4 > 0) {  // one that is done again and dies early, and so does who clears it away
+      if (i % 4 > 0) {  // interrupts the repeated merge and the clearing early, too
         const DyingFiles again(*f.files, 3 * (i % 4) - 3);
         (void)f.Merge(again, f.Score(3), spec);
         const DyingFiles clears(*f.files, 3 * (i % 4) - 3);
@@ -94,7 +95,7 @@ TEST_CASE("a job that does not succeed leaves what there was, wherever its merge
   }
 }
 
-TEST_CASE("an output that has appeared meanwhile is not replaced") {
+TEST_CASE("an output that appeared during the job is not replaced") {
   const JobFixture f;
   const auto scores = f.Score();
   REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
@@ -105,7 +106,7 @@ TEST_CASE("an output that has appeared meanwhile is not replaced") {
   CHECK(storage::Content(f.dir / "out/part-00000.csv") == "somebody else's\n");
 }
 
-TEST_CASE("too many rejects, or nothing else, are the errors of a local prediction") {
+TEST_CASE("too many or only rejects give the local error") {
   JobFixture f;
   f.spec.rejects_limit = 0;
   const auto merged = f.Merge(f.Score());
@@ -120,7 +121,7 @@ TEST_CASE("too many rejects, or nothing else, are the errors of a local predicti
         "none of the 1 rows can be scored; the first of them: x");
 }
 
-TEST_CASE("shards that were evaluated apart come to the metrics of a local evaluation") {
+TEST_CASE("shards evaluated separately give the local metrics") {
   JobFixture f;
   f.spec.kind = spec::JobKind::kEvaluate;
   f.spec.keep.clear();
@@ -133,7 +134,7 @@ TEST_CASE("shards that were evaluated apart come to the metrics of a local evalu
   ScorerPool scorers(f.model);
   std::vector<spec::ShardScore> shards;
   cluster::ShardTotals totals(static_cast<int32_t>(run.shards()));
-  for (int64_t i = run.shards() - 1; i >= 0; --i) {  // whoever comes first
+  for (int64_t i = run.shards() - 1; i >= 0; --i) {  // in reverse order
     shards.insert(shards.begin(), *EvaluateShard(run, index, i, &scorers, nullptr));
     totals.Add(static_cast<int32_t>(i), std::exchange(shards.front().totals, {}));
   }
@@ -153,7 +154,7 @@ TEST_CASE("shards that were evaluated apart come to the metrics of a local evalu
   wrong.totals.pop_back();
   CHECK(MergeScores(*f.files, f.spec, wrong).status().code() == StatusCode::kInternal);
 
-  // The model is another one by now.
+  // The model has changed since the job.
   f.PutBundle(BundleOf(f.document, 6));
   const Status changed = MergeScores(*f.files, f.spec, merge).status();
   CHECK(changed.code() == StatusCode::kFailedPrecondition);
@@ -164,7 +165,7 @@ TEST_CASE("shards that were evaluated apart come to the metrics of a local evalu
   CHECK(LoadTrainedModel(*f.files, f.spec.model).ok());
 }
 
-TEST_CASE("an evaluation of a model of many labels tells them by their names") {
+TEST_CASE("an evaluation of many labels names the labels") {
   const ScoringFixture f;
   bundle::ModelDocument document = NumbersDocument();
   document.job.model.task = spec::Task::kMultilabel;
@@ -194,7 +195,7 @@ TEST_CASE("an evaluation of a model of many labels tells them by their names") {
   CHECK(merged->metrics->classes.size() == 2);
 }
 
-TEST_CASE("a directory that stands at the output stays: it may be a link, or have an owner") {
+TEST_CASE("an existing output directory stays, because of its link") {
   namespace fs = std::filesystem;
   for (const bool replaces : {false, true}) {
     for (const bool succeeds : {false, true}) {
@@ -223,7 +224,7 @@ TEST_CASE("a directory that stands at the output stays: it may be a link, or hav
   }
 }
 
-// A rename into a mount point fails so.
+// Refuses renames like a mount point.
 class ApartFiles final : public DyingFiles {
  public:
   explicit ApartFiles(const storage::FileSystem& files) : DyingFiles(files, 1'000'000) {}
@@ -232,14 +233,14 @@ class ApartFiles final : public DyingFiles {
   }
 };
 
-TEST_CASE("what is cleared away once more does not harm who took the place meanwhile") {
+TEST_CASE("repeated clearing spares an output of another job") {
   for (int changes = 0; changes < 8; ++changes) {
     INFO(changes);
     const JobFixture f;
     REQUIRE(f.Merge(f.Score()).ok());
     const DyingFiles clears(*f.files, changes);
     (void)RemoveStaging(clears, f.dir / "out", f.staging, false);
-    if (f.files->Stat(f.dir / "out").ok()) continue;  // it is still to be removed
+    if (f.files->Stat(f.dir / "out").ok()) continue;  // not removed yet
     REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
     f.dir.Put("out/part-00000.csv", "another job's\n");
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
@@ -247,9 +248,9 @@ TEST_CASE("what is cleared away once more does not harm who took the place meanw
   }
 }
 
-// Wherever A's merge broke off, whether it was begun to be cleared away or not: B then takes the
-// place, and A is cleared away long after.
-TEST_CASE("what another job has put in the place since is not touched by a late clearing") {
+// The merge of job A is interrupted at any step, with or without a first clearing. Job B then uses
+// the output, and A is cleared much later.
+TEST_CASE("late clearing does not change another job's output") {
   for (const bool stands : {false, true}) {
     bool died = true;
     for (int changes = 0; died; ++changes) {
@@ -278,7 +279,7 @@ TEST_CASE("what another job has put in the place since is not touched by a late 
   }
 }
 
-TEST_CASE("a job that fails after another one took the place of what it left brings that back") {
+TEST_CASE("a failed job restores what the interrupted one had replaced") {
   JobFixture f;
   spec::ScoringSpec spec = f.spec;
   spec.output.overwrite = true;
@@ -289,13 +290,13 @@ TEST_CASE("a job that fails after another one took the place of what it left bri
   const std::string first = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
   REQUIRE(f.Merge(*f.files, f.Score(), spec).ok());
   REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
-  CHECK(Tree(*f.files, f.dir / "out") == f.Local());  // the first one's
+  CHECK(Tree(*f.files, f.dir / "out") == f.Local());  // output of the first job
   REQUIRE(RemoveStaging(*f.files, f.dir / "out", first, false).ok());
   CHECK(Tree(*f.files, f.dir / "out") ==
         std::map<std::string, std::string>{{"part-00000.csv", "an earlier prediction\n"}});
 }
 
-TEST_CASE("what a probe leaves when it breaks off does not refuse the same submission") {
+TEST_CASE("an interrupted probe does not refuse the same submission") {
   const JobFixture f;
   REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
   int died = 0;
@@ -306,7 +307,7 @@ TEST_CASE("what a probe leaves when it breaks off does not refuse the same submi
   }
   CHECK(died == 5);
   CHECK_FALSE(Tree(*f.files, f.dir / "out").empty());
-  // Nor does a probe harm the job of that submission, which another coordinator may have begun.
+  // A probe does not harm the same submission's job, which another coordinator may have started.
   REQUIRE(f.files->MakeDirectory(PartsDirectory(f.staging, 1)).ok());
   REQUIRE(ProbeStaging(*f.files, f.dir / "out", f.staging, "x").ok());
   CHECK(f.files->Stat(PartsDirectory(f.staging, 1)).ok());
@@ -314,7 +315,7 @@ TEST_CASE("what a probe leaves when it breaks off does not refuse the same submi
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());
 }
 
-TEST_CASE("an output that parts cannot be moved into is refused before anything is scored") {
+TEST_CASE("an output that parts cannot be moved into is refused early") {
   const JobFixture f;
   REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
   const Status refused = ProbeStaging(ApartFiles(*f.files), f.dir / "out", f.staging, "a");
@@ -326,7 +327,7 @@ TEST_CASE("an output that parts cannot be moved into is refused before anything 
   CHECK(ProbeStaging(ApartFiles(*f.files), f.dir / "new", f.staging, "a").ok());
 }
 
-TEST_CASE("an output that nobody wants any more does not appear") {
+TEST_CASE("a cancelled output does not appear") {
   for (const bool stands : {false, true}) {
     for (int asked = 0;; ++asked) {
       const JobFixture f;
@@ -334,7 +335,7 @@ TEST_CASE("an output that nobody wants any more does not appear") {
       int left = asked;
       const auto scores = f.Score();
       const auto merged = f.Merge(*f.files, scores, f.spec, [&left] { return left-- > 0; });
-      if (merged.ok()) {  // it was asked before each of the files
+      if (merged.ok()) {  // the callback was called before each file
         CHECK(asked > static_cast<int>(scores.size()) * (stands ? 2 : 1));
         break;
       }
@@ -348,7 +349,7 @@ TEST_CASE("an output that nobody wants any more does not appear") {
   }
 }
 
-TEST_CASE("a plan that was sent is the plan that was made") {
+TEST_CASE("a plan that was sent equals the original plan") {
   JobFixture f;
   for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
     f.spec.kind = kind;
@@ -368,7 +369,7 @@ TEST_CASE("a plan that was sent is the plan that was made") {
   }
 }
 
-TEST_CASE("the staging directory is hidden beside the output, and of one submission") {
+TEST_CASE("a staging directory is hidden and of one submission") {
   const std::string one = StagingDirectory("hdfs://ns/a/out", "x");
   CHECK(one.starts_with("hdfs://ns/a/.out.scoring-"));
   CHECK(one == StagingDirectory("hdfs://ns/a/out/", "x"));

@@ -12,7 +12,7 @@
 namespace espalier::scoring {
 namespace {
 
-TEST_CASE("names of parts sort as the rows come") {
+TEST_CASE("names of parts sort in the order of rows") {
   std::vector<std::string> names;
   for (const int64_t shard : {0, 1, 9, 10, 99'999, 100'000, 123'456}) {
     for (const int64_t piece : {0, 1, 2, 10, 9999}) {
@@ -25,7 +25,7 @@ TEST_CASE("names of parts sort as the rows come") {
   CHECK(names[0] == "part-000000.csv");
 }
 
-TEST_CASE("fields of CSV read back as they were") {
+TEST_CASE("fields of CSV read back unchanged") {
   const storage::TemporaryDirectory dir;
   const auto files = storage::MakeFileSystem();
   const std::vector<std::string> fields = {"plain", "",       "a,b",     "say \"x\"", "two\nlines",
@@ -72,7 +72,7 @@ TEST_CASE("text that a spreadsheet may run gets an apostrophe") {
   }
 }
 
-TEST_CASE("numbers of CSV are the shortest that read back as the same") {
+TEST_CASE("numbers of CSV are the shortest that read back equal") {
   std::string text;
   AppendCsvNumber(static_cast<double>(0.1f), true, true, &text);
   AppendCsvNumber(0.1, false, false, &text);
@@ -94,7 +94,7 @@ TEST_CASE("numbers of CSV are the shortest that read back as the same") {
   }
 }
 
-TEST_CASE("counts of residuals do not depend on the order or on how they were divided") {
+TEST_CASE("counts of residuals do not depend on order or division") {
   std::mt19937_64 chance(11);
   std::vector<std::pair<double, double>> rows;
   for (int i = 0; i < 500; ++i) {
@@ -129,7 +129,7 @@ TEST_CASE("counts of residuals do not depend on the order or on how they were di
   CHECK(sum == 500);
 }
 
-TEST_CASE("a residual is counted in its own cell, and nothing that is no number") {
+TEST_CASE("a residual is counted in one cell; NaN is not counted") {
   ResidualGrid grid;
   grid.Add(100, -3);
   const double w = grid.width();
@@ -160,7 +160,7 @@ TEST_CASE("ticks are round and within the axis") {
   }
 }
 
-TEST_CASE("a chart of nothing, of one value and of gaps is drawn") {
+TEST_CASE("a chart of nothing, one value or gaps is drawn") {
   SvgChart chart("t", "x", "y", 1, 1, 0, 0);
   chart.Line("a", {});
   chart.Line("b", {{1, 0}, {std::nan(""), 1}, {2, HUGE_VAL}});

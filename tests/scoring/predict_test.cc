@@ -25,7 +25,7 @@ std::vector<std::vector<std::string>> Cells(const std::string& csv) {
   return rows;
 }
 
-// A prediction of the fixture's into `out`.
+// Runs a prediction of the fixture into the output.
 Result<spec::ScoringResult> PredictInto(const ScoringFixture& f, const TrainedModel& model,
                                         const data::ScanPlan& scan, PredictSpec spec,
                                         int threads = 1) {
@@ -35,7 +35,7 @@ Result<spec::ScoringResult> PredictInto(const ScoringFixture& f, const TrainedMo
   return Predict(run, spec);
 }
 
-// The network's answer to one row, computed without the room's code.
+// Computes the network's output for one row without the code of scoring/.
 std::vector<float> Direct(const TrainedModel& model, double a, double b) {
   const auto& fitted = model.document.preprocessing.features;
   model::LeafPass<float> pass(model.shape, 1);
@@ -46,7 +46,7 @@ std::vector<float> Direct(const TrainedModel& model, double a, double b) {
   return out;
 }
 
-TEST_CASE("classes, probabilities and kept columns stand in the order of the input") {
+TEST_CASE("classes, probabilities and kept columns keep the row order") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
   const std::string csv = f.dir.Put("new.csv", AnswersCsv(700, false));
@@ -79,7 +79,7 @@ TEST_CASE("classes, probabilities and kept columns stand in the order of the inp
   CHECK(f.files->Stat(f.dir / "out/_rejects").status().code() == StatusCode::kNotFound);
 }
 
-TEST_CASE("regression answers in the targets' units") {
+TEST_CASE("regression predicts in the units of the targets") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(NumbersDocument());
   const auto scan = f.Scan(model, {f.dir.Put("x.csv", "b,a\n2,1\n-3,0.5\n")}, false);
@@ -95,7 +95,7 @@ TEST_CASE("regression answers in the targets' units") {
   }
 }
 
-TEST_CASE("the output is the same bytes for any number of threads, in CSV and in Parquet") {
+TEST_CASE("predictions are the same bytes for any number of threads") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
   for (int i = 0; i < 4; ++i) {
@@ -121,7 +121,7 @@ TEST_CASE("the output is the same bytes for any number of threads, in CSV and in
   }
 }
 
-TEST_CASE("rows that cannot be scored go to the rejects with place and reason") {
+TEST_CASE("rows that cannot be scored are rejects with a reason") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
   const std::string csv = f.dir.Put(
@@ -164,7 +164,7 @@ TEST_CASE("rows that cannot be scored go to the rejects with place and reason") 
   }
 }
 
-// A table whose rows are bad in every way, between good ones.
+// Writes a table with every kind of bad row between good ones.
 std::string PutBadRows(const ScoringFixture& f) {
   return f.dir.Put("bad.csv",
                    "id,a,b\n1,1,2\n2,x,2\n3,1\n4,,2\n5,3e38,1\n6,2,\"open\n7,0,0\n8,1,2,3\n");
@@ -289,7 +289,7 @@ TEST_CASE("a spreadsheet-safe prediction has no formula") {
   CHECK(rejects.find(",b,'=1,") != std::string::npos);
 }
 
-TEST_CASE("a row whose answer overflows is a reject, in its order among the others") {
+TEST_CASE("a row whose prediction overflows is a reject in row order") {
   const ScoringFixture f;
   const bool classes = GENERATE(true, false);
   const TrainedModel model = f.Model(classes ? ClassesDocument() : NumbersDocument());
@@ -333,7 +333,7 @@ TEST_CASE("a row whose answer overflows is a reject, in its order among the othe
   CHECK(f.Parts(spec.output)[0].second.find("nan") == std::string::npos);
 }
 
-TEST_CASE("nulls are what the model's rule says: replaced, or no answer") {
+TEST_CASE("nulls follow the model's rule: a value or no prediction") {
   const ScoringFixture f;
   const std::string csv = f.dir.Put("n.csv", "a,b\n1,\n1,7\n,3\n");
   bundle::ModelDocument document = ClassesDocument();
@@ -344,7 +344,7 @@ TEST_CASE("nulls are what the model's rule says: replaced, or no answer") {
   REQUIRE(PredictInto(f, means, *scan, {.output = f.dir / "mean"}).ok());
   const auto rows = Cells(f.Parts(f.dir / "mean")[0].second);
   REQUIRE(rows.size() == 4);
-  CHECK(rows[1] == rows[2]);  // 7 is what stands for a missing b
+  CHECK(rows[1] == rows[2]);  // 7 replaces a missing b
 
   document.job.data.features.nulls.kind = spec::NullKind::kDrop;
   const TrainedModel drops = f.Model(document);
@@ -357,7 +357,7 @@ TEST_CASE("nulls are what the model's rule says: replaced, or no answer") {
   CHECK(dropped->first_rejects[0].message().find("trained without such rows") != std::string::npos);
 }
 
-TEST_CASE("output that is there is refused; with overwrite only a prediction is replaced") {
+TEST_CASE("an existing output is refused; overwrite needs a prediction") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
   const auto scan = f.Scan(model, {f.dir.Put("x.csv", "a,b\n1,2\n")}, false);
@@ -374,7 +374,7 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
   CHECK(refused.status().code() == StatusCode::kInvalidArgument);
   CHECK(refused.status().message().find("thesis.txt") != std::string::npos);
   CHECK(storage::Content(f.dir / "out/thesis.txt") == "years of work");
-  // Nor is what others call parts, of Spark or MapReduce.
+  // Part files of Spark or MapReduce are not a prediction either.
   for (const char* name : {"part-00000-8f1c-c000.snappy.parquet", "part-00000", "part-r-00000",
                            "._SUCCESS.crc", ".part-00000.csv.crc", "part-0.csv"}) {
     INFO(name);
@@ -385,7 +385,7 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
           std::string::npos);
     REQUIRE(f.files->RemoveTree(f.dir / "table").ok());
   }
-  // Of a broken-off prediction; the directory itself stays: here it is a link.
+  // Overwrites an interrupted prediction. The directory itself is kept, here a link.
   REQUIRE(f.files->MakeDirectory(f.dir / "real").ok());
   f.dir.Put("real/part-00007.csv", "x\n1\n");
   f.dir.Put("real/.part-00008_0001.csv.tmp-host-1", "x");
@@ -396,7 +396,7 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
   CHECK(std::filesystem::is_symlink(f.dir / "link"));
   CHECK(std::filesystem::exists(f.dir / "real/part-00000.csv"));
   CHECK_FALSE(std::filesystem::exists(f.dir / "real/part-00007.csv"));
-  // What somebody else has put there meanwhile is not ours to remove.
+  // Files that someone adds during the run are not removed.
   f.dir.Put("real/notes.txt", "precious");
   f.dir.Put("real/.part-00000.csv.crc", "precious");
   REQUIRE(DropPredictions(*f.files, linked.output, false).ok());
@@ -404,7 +404,7 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
         std::vector<std::string>{".part-00000.csv.crc", "notes.txt"});
   REQUIRE(f.files->Delete(f.dir / "real/notes.txt").ok());
   REQUIRE(f.files->Delete(f.dir / "real/.part-00000.csv.crc").ok());
-  // Input by another name of its directory.
+  // The input directory may not be the output under another name.
   f.dir.Put("real/part-00000.csv", "a,b\n1,2\n");
   const auto own = f.Scan(model, {f.dir / "link"}, false);
   REQUIRE(own.ok());
@@ -419,7 +419,7 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
   CHECK(CheckPrediction(*f.files, model, scan->input, file).code() == StatusCode::kAlreadyExists);
 }
 
-TEST_CASE("two columns of one name are refused") {
+TEST_CASE("two columns with one name are refused") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
   for (const std::string name : {"prediction", "probability_yes", "error"}) {
@@ -434,7 +434,7 @@ TEST_CASE("two columns of one name are refused") {
             .ok());
 }
 
-// Writes to a local directory, and remembers the largest file.
+// Records the size of the largest file written.
 class WatchedFiles final : public storage::PassingFiles {
  public:
   using storage::PassingFiles::PassingFiles;
@@ -448,12 +448,12 @@ class WatchedFiles final : public storage::PassingFiles {
   mutable size_t largest = 0;
 };
 
-TEST_CASE("a shard of any size is read in pieces and written in parts of bounded size") {
+TEST_CASE("a large shard is read in pieces and written in small parts") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
   std::string text = AnswersCsv(5000, false);
   const std::string body = text.substr(text.find('\n') + 1);
-  for (int i = 0; i < 59; ++i) text += body;  // some 9 MB, 300,000 rows, one shard
+  for (int i = 0; i < 59; ++i) text += body;  // about 9 MB, 300,000 rows, one shard
   const auto scan = f.Scan(model, {f.dir.Put("large.csv", text)}, false, {"id"}, int64_t{1} << 30);
   REQUIRE(scan.ok());
   REQUIRE(scan->input.shards.size() == 1);
@@ -478,7 +478,7 @@ TEST_CASE("a shard of any size is read in pieces and written in parts of bounded
   CHECK(result->rows == 300'000);
   CHECK(result->parts > 5);
   CHECK(watched.largest < (4 << 20));
-  // In order, over all parts.
+  // Rows are in order over all parts.
   int64_t next = 0;
   const auto parts = f.Parts(spec.output);
   CHECK(parts[0].first == "part-00000.csv");
@@ -495,7 +495,7 @@ TEST_CASE("a shard of any size is read in pieces and written in parts of bounded
   CHECK(next == 300'000);
 }
 
-TEST_CASE("the answers of many classes are cut into parts within a piece of rows") {
+TEST_CASE("predictions of many classes are cut into parts") {
   const ScoringFixture f;
   bundle::ModelDocument document = ClassesDocument();
   document.preprocessing.classes.clear();

@@ -1,4 +1,4 @@
-// The report of an evaluation as a job: the page of a local run, from what members wrote.
+// The report of an evaluation job: the page of a local run, from the files of the members.
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@
 namespace espalier::scoring {
 namespace {
 
-// Two targets whose residuals are of very different sizes.
+// Returns two targets whose residuals have very different sizes.
 std::string NumbersCsv() {
   std::string text = "a,b,u,v\n";
   for (int i = 0; i < 800; ++i) {
@@ -34,7 +34,7 @@ class ReportFixture : public ScoringFixture {
     spec.kind = spec::JobKind::kEvaluate;
     spec.model = PutBundle(BundleOf(document));
     std::string text = numbers ? NumbersCsv() : AnswersCsv(300);
-    text += numbers ? "1,x,3,4\n" : "late,1,x,no\n";  // no number
+    text += numbers ? "1,x,3,4\n" : "late,1,x,no\n";  // not a number
     spec.data = {dir.Put("t.csv", text)};
     spec.output.path = dir.Put("report.html", "an earlier page\n");
     model = *LoadTrainedModel(*files, spec.model);
@@ -43,7 +43,7 @@ class ReportFixture : public ScoringFixture {
     staging = StagingDirectory(spec.output.path, "request");
   }
 
-  // What a local run writes.
+  // Returns the report of a local run.
   std::string Local(bool classes_too = false) const {
     const auto local = Evaluate(Run(model, scan, 2), true);
     REQUIRE(local.ok());
@@ -56,8 +56,8 @@ class ReportFixture : public ScoringFixture {
     return PartsDirectory(staging, generation) + "/" + ResidualName(shard);
   }
 
-  // So many members score a run of shards each, the last one first; a shard of two belongs to a
-  // second generation, and the first one has a file of it that is not to be counted.
+  // Scores the shards by several members, the last run of shards first. Every second shard belongs
+  // to generation 2. Its file of generation 1 must not be counted.
   ScoringMerge Score(int64_t members) const {
     const ScoringRun run = Run(model, scan);
     const data::ClassIndex index(model.document.preprocessing.classes);
@@ -92,7 +92,7 @@ class ReportFixture : public ScoringFixture {
   std::string staging;
 };
 
-TEST_CASE("the report of a job is the page of a local evaluation, by any number of members") {
+TEST_CASE("a job's report is the local page for any member count") {
   for (const bool numbers : {true, false}) {
     const ReportFixture f(numbers);
     CHECK(TellsResiduals(f.spec, f.model) == numbers);
@@ -110,14 +110,14 @@ TEST_CASE("the report of a job is the page of a local evaluation, by any number 
   }
 }
 
-TEST_CASE("without a report nothing is written, and nothing read but what was told") {
+TEST_CASE("without a report no residuals are needed") {
   ReportFixture f(true);
   f.spec.output = {};
   CHECK_FALSE(TellsResiduals(f.spec, f.model));
   CHECK(MergeScores(*f.files, f.spec, f.Score(2)).ok());
 }
 
-TEST_CASE("residuals that are missing or damaged fail the job, and the earlier page stays") {
+TEST_CASE("missing or damaged residuals fail and keep the old page") {
   const ReportFixture f(true);
   const ScoringMerge merge = f.Score(3);
   const std::string path = f.PathOf(3, 2);
@@ -134,7 +134,7 @@ TEST_CASE("residuals that are missing or damaged fail the job, and the earlier p
   fails(StatusCode::kNotFound);
   REQUIRE(f.files->WriteAtomically(path, good.substr(0, good.size() / 2)).ok());
   fails(StatusCode::kDataLoss);
-  // Of more rows than the shard's score has told.
+  // More rows than in the shard's score.
   std::vector<TargetResiduals> more(2);
   for (int i = 0; i < 1000; ++i) more[1].bins.Add(i);
   REQUIRE(f.files->WriteAtomically(path, EncodeResiduals(more)).ok());
@@ -143,7 +143,7 @@ TEST_CASE("residuals that are missing or damaged fail the job, and the earlier p
   CHECK(MergeScores(*f.files, f.spec, merge).ok());
 }
 
-TEST_CASE("a report that nobody wants any more is not written") {
+TEST_CASE("a cancelled report is not written") {
   for (const bool numbers : {true, false}) {
     const ReportFixture f(numbers);
     ScoringMerge merge = f.Score(2);
@@ -157,7 +157,7 @@ TEST_CASE("a report that nobody wants any more is not written") {
   }
 }
 
-TEST_CASE("what a report must not take the place of is refused before anything is scored") {
+TEST_CASE("an output that a report cannot replace is refused early") {
   ReportFixture f(true);
   CHECK(PlanScoring(*f.files, f.spec).ok());
   const auto refused = [&](const std::string& path) {

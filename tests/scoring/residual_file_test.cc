@@ -29,7 +29,7 @@ bool Same(const std::vector<TargetResiduals>& a, const std::vector<TargetResidua
   });
 }
 
-TEST_CASE("residuals come back from their file as they were") {
+TEST_CASE("residuals read back from their file unchanged") {
   for (const double scale : {1e-300, 1.0, 1e6, 1e300}) {
     for (const size_t targets : {size_t{1}, kResidualTargetsMax}) {
       const auto residuals = SomeResiduals(targets, 500, scale);
@@ -45,7 +45,7 @@ TEST_CASE("residuals come back from their file as they were") {
   const auto none = DecodeResiduals(EncodeResiduals(std::vector<TargetResiduals>(2)), 2, 0);
   REQUIRE(none.ok());
   CHECK((*none)[1].grid == ResidualGrid());
-  TargetResiduals most;  // at the ends of what is counted
+  TargetResiduals most;  // both ends of the range
   for (const double end : {-1e300, 1e300, 0.0}) {
     most.grid.Add(end, -end);
     most.bins.Add(end);
@@ -53,7 +53,7 @@ TEST_CASE("residuals come back from their file as they were") {
   CHECK(Same(*DecodeResiduals(EncodeResiduals({most}), 1, 3), {most}));
 }
 
-TEST_CASE("counts of shards that were told by file add up to those of all rows") {
+TEST_CASE("counts from the files of shards add up to those of all rows") {
   const auto a = SomeResiduals(1, 300, 10), b = SomeResiduals(1, 200, 1e4);
   Evaluation direct, told;
   for (const auto& shard : {a, b}) {
@@ -64,7 +64,7 @@ TEST_CASE("counts of shards that were told by file add up to those of all rows")
   CHECK(told.residuals[0].grid.rows() == 500);
 }
 
-TEST_CASE("a full grid fits into the largest file that is read") {
+TEST_CASE("a full grid fits into the largest readable file") {
   const std::vector<int64_t> cells(ResidualGrid::kSize, int64_t{1} << 40);
   const std::vector<int64_t> bins(ResidualBins::kSize, int64_t{1} << 40);
   const TargetResiduals full{ResidualGrid(-17, cells), ResidualBins(-17, bins)};
@@ -72,7 +72,7 @@ TEST_CASE("a full grid fits into the largest file that is read") {
   CHECK(static_cast<int64_t>(text.size()) < kResidualBytesMax);
 }
 
-TEST_CASE("what is no file of residuals is told with the place, and never counted") {
+TEST_CASE("a malformed residual file is refused with its place") {
   const std::string head = "espalier-residuals 1\n";
   const auto error = [](const std::string& text) {
     const auto decoded = DecodeResiduals(text, 1, 10);
@@ -107,7 +107,7 @@ TEST_CASE("what is no file of residuals is told with the place, and never counte
   CHECK(ResidualName(12) == "residuals-00012");
 }
 
-TEST_CASE("a mutated file of residuals is refused, or counts no more rows than the shard has") {
+TEST_CASE("a mutated residual file is refused or within its rows") {
   const std::string text = EncodeResiduals(SomeResiduals(2, 40, 5));
   int64_t read = 0;
   for (uint64_t i = 0; i < 5000; ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("a mutated file of residuals is refused, or counts no more rows than t
     }
     Evaluation all;
     AddResiduals(*decoded, &all);
-    AddResiduals(SomeResiduals(2, 1, 1e290), &all);  // cells of any width are joined with others
+    AddResiduals(SomeResiduals(2, 1, 1e290), &all);  // cells of any width can be joined
     CHECK(EncodeResiduals(*decoded).starts_with("espalier-residuals 1\n"));
   }
   CHECK(read > 0);

@@ -1,4 +1,4 @@
-// Rows of few numbers that are not 0, scored by models whose jobs multiplied them as such.
+// Scoring of wide sparse rows by models that were trained on sparse rows.
 #include <cmath>
 #include <map>
 #include <random>
@@ -11,7 +11,7 @@
 namespace espalier::scoring {
 namespace {
 
-constexpr int kWidth = 1500, kYear = 41;  // the index of a column far from 0
+constexpr int kWidth = 1500, kYear = 41;  // kYear is a column far from 0
 
 bundle::ModelDocument WideDocument(bool sparse,
                                    spec::Precision precision = spec::Precision::kFloat32) {
@@ -38,7 +38,7 @@ bundle::ModelDocument WideDocument(bool sparse,
 
 using Table = std::vector<std::map<int, std::string>>;  // by column; 0: the label
 
-// Some 25 numbers a row, nulls and spelled out zeros among them; rows without any, too.
+// Makes rows of about 25 numbers, with nulls and explicit zeros. Some rows have no number.
 Table MakeTable(int rows) {
   std::mt19937_64 random(4);
   Table table;
@@ -83,7 +83,7 @@ struct Said {
   size_t pieces = 0, sparse_pieces = 0, largest = 0;
 };
 
-// What the model says of a table, shard by shard.
+// Returns the model's predictions for a table, shard by shard.
 Said Ask(const ScoringFixture& f, const TrainedModel& model, const std::string& path,
          int64_t shard_bytes = 1 << 30) {
   const auto scan = f.Scan(model, {path}, false, {}, shard_bytes);
@@ -115,7 +115,7 @@ double Farthest(const std::vector<double>& a, const std::vector<double>& b) {
   return farthest;
 }
 
-TEST_CASE("a sparse model says what the dense one says but for rounding") {
+TEST_CASE("a sparse model predicts like the dense one up to rounding") {
   const ScoringFixture f;
   const std::string path = f.dir.Put("t.svm", Libsvm(MakeTable(1200)));
   for (const auto& [precision, tolerance] :
@@ -125,7 +125,7 @@ TEST_CASE("a sparse model says what the dense one says but for rounding") {
     CHECK(dense.values.size() == 2400);
     CHECK(Farthest(dense.values, sparse.values) < tolerance);
     const auto [least, most] = std::minmax_element(sparse.values.begin(), sparse.values.end());
-    CHECK(*most - *least > 0.1);  // it does say something
+    CHECK(*most - *least > 0.1);  // predictions differ by row
     CHECK(dense.sparse_pieces == 0);
     CHECK(sparse.sparse_pieces == sparse.pieces);
     CHECK(sparse.pieces * 5 < dense.pieces);
@@ -148,10 +148,10 @@ void MakeCategory(bundle::ModelDocument* d, int column, int64_t embedding, int64
   fitted.embedding = embedding;
   fitted.codes = hash > 0 ? hash : 4;
   fitted.hashed = hash > 0;
-  if (hash == 0) fitted.vocabulary = {"0", "1", "5"};  // and all others
+  if (hash == 0) fitted.vocabulary = {"0", "1", "5"};  // and one code for other values
 }
 
-// One-hot, embedded and hashed categories and indicators of nulls beside the numbers.
+// Returns a model with one-hot, embedded and hashed categories and null indicators.
 bundle::ModelDocument CodedDocument(bool sparse, spec::Precision precision) {
   bundle::ModelDocument d = WideDocument(sparse, precision);
   MakeCategory(&d, 3, 0, 0);
@@ -168,7 +168,7 @@ bundle::ModelDocument CodedDocument(bool sparse, spec::Precision precision) {
   return d;
 }
 
-TEST_CASE("a sparse model with categories and indicators says what the dense one says") {
+TEST_CASE("a sparse model with categories predicts like the dense one") {
   const ScoringFixture f;
   Table table = MakeTable(1200);
   for (size_t r = 0; r < table.size(); ++r) {
@@ -193,9 +193,9 @@ TEST_CASE("a sparse model with categories and indicators says what the dense one
   }
 }
 
-// The first layer's sums are those of the row alone (tests/model/sparse_test.cc); beyond it BLAS
-// may round a row otherwise at the end of a batch, as it may for any model, and shards end batches.
-TEST_CASE("a sparse model says the same of a row but for rounding, whatever its format and shard") {
+// The first layer's sums depend only on the row (tests/model/sparse_test.cc). Later layers use
+// BLAS, which may round differently at the end of a batch. Shards end batches.
+TEST_CASE("format and shard change sparse predictions by rounding only") {
   const ScoringFixture f;
   const Table table = MakeTable(1500);
   for (const auto& [precision, tolerance] :
@@ -207,18 +207,18 @@ TEST_CASE("a sparse model says the same of a row but for rounding, whatever its 
       const double farthest = Farthest(Ask(f, model, svm, shard_bytes).values, whole.values);
       CHECK(farthest < tolerance);
     }
-    // Decoded with its zeros.
+    // CSV is decoded dense.
     const Said csv = Ask(f, model, f.dir.Put("t.csv", Csv(table)));
     CHECK(csv.sparse_pieces == 0);
     CHECK(Farthest(csv.values, whole.values) < tolerance);
   }
 }
 
-TEST_CASE("sparse predictions and evaluations are the same bytes for any number of threads") {
+TEST_CASE("sparse scoring has the same bytes for any threads") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(WideDocument(true)), dense = f.Model(WideDocument(false));
   Table table = MakeTable(3000);
-  for (size_t r = 5; r < table.size(); r += 300) table[r][0] = "maybe";  // no class of the model
+  for (size_t r = 5; r < table.size(); r += 300) table[r][0] = "maybe";  // unknown class
   const std::string path = f.dir.Put("t.svm", Libsvm(table));
   const auto scan = f.Scan(model, {path}, true, {}, 50'000);
   const auto of_dense = f.Scan(dense, {path}, true, {}, 50'000);
@@ -251,7 +251,7 @@ TEST_CASE("sparse predictions and evaluations are the same bytes for any number 
   }
 }
 
-TEST_CASE("kept columns and rejects of sparse rows are those of dense ones") {
+TEST_CASE("kept columns and rejects are the same for sparse and dense") {
   const ScoringFixture f;
   const std::string path = f.dir.Put(
       "t.svm", Libsvm(MakeTable(300)) +
@@ -284,7 +284,7 @@ TEST_CASE("kept columns and rejects of sparse rows are those of dense ones") {
   CHECK(outputs[1].find(",1500,") != std::string::npos);
 }
 
-TEST_CASE("pieces of sparse rows are bounded, however few numbers or many a row has") {
+TEST_CASE("pieces of sparse rows are bounded for any row size") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(WideDocument(true));
   std::string empty, full;
@@ -307,10 +307,10 @@ TEST_CASE("pieces of sparse rows are bounded, however few numbers or many a row 
   }
 }
 
-TEST_CASE("model.json tells who scores that rows were multiplied sparse, and must be believable") {
+TEST_CASE("model.json records sparse training, which must be plausible") {
   const ScoringFixture f;
   CHECK(f.Model(WideDocument(true)).shape.sparse);
-  CHECK_FALSE(f.Model(WideDocument(false)).shape.sparse);  // and so in bundles of before
+  CHECK_FALSE(f.Model(WideDocument(false)).shape.sparse);  // as in older bundles
   const auto refused = [&](bundle::ModelDocument document) {
     const auto loaded = LoadTrainedModel(*f.files, f.PutBundle(BundleOf(document)));
     INFO(loaded.status().ToString());

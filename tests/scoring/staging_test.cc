@@ -1,4 +1,4 @@
-// What was in an output that a job replaces, and those who come to that output meanwhile.
+// The earlier content of an output that a job replaces, and other jobs that use it meanwhile.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -19,8 +19,7 @@ struct Replacing : JobFixture {
                                                      {"part-00000.csv", "an earlier prediction\n"}};
 };
 
-// A merge that breaks off after no change, after one, and so on until it comes to its end, each
-// time in a place of its own.
+// Interrupts a merge after 0, 1, 2 ... changes until it succeeds, each time in a new directory.
 template <typename F>
 void WhereverItBreaks(const F& check) {
   bool died = true;
@@ -32,9 +31,9 @@ void WhereverItBreaks(const F& check) {
   }
 }
 
-// Storage went away while a job had emptied the output; until it is cleared away the place is not
-// free for those who may not overwrite what was there.
-TEST_CASE("an output that a job which broke off has emptied is not taken for an empty one") {
+// Storage fails after a job has emptied the output. Until it is cleared, a job without overwrite
+// may not use the output.
+TEST_CASE("an output that an interrupted job emptied is not free") {
   int emptied = 0;
   WhereverItBreaks([&](Replacing& f, int) {
     const std::string late = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
@@ -51,7 +50,7 @@ TEST_CASE("an output that a job which broke off has emptied is not taken for an 
   CHECK(emptied > 0);
 }
 
-TEST_CASE("what was in an emptied output comes back when the directory was moved away") {
+TEST_CASE("an emptied output returns after its directory was moved") {
   int emptied = 0;
   WhereverItBreaks([&](Replacing& f, int) {
     const bool empty = f.files->Stat(f.staging + "/emptied").ok();
@@ -62,13 +61,13 @@ TEST_CASE("what was in an emptied output comes back when the directory was moved
     }
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
     CHECK_FALSE(f.files->Stat(f.staging).ok());
-    CHECK(f.files->Stat(f.dir / "out").ok() == empty);  // before, it is all in the other place
+    CHECK(f.files->Stat(f.dir / "out").ok() == empty);  // otherwise its content moved along
     if (empty) CHECK(Tree(*f.files, f.dir / "out") == f.before);
   });
   CHECK(emptied > 0);
 }
 
-// Another submission's probe comes when the output is looked at, and is gone before files move.
+// Lists the probe of another submission, which is deleted before the files move.
 class ProbedFiles final : public DyingFiles {
  public:
   ProbedFiles(const storage::FileSystem& files, std::string output)
@@ -91,7 +90,7 @@ TEST_CASE("a probe of another submission does not harm a merge") {
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());
 }
 
-// The place is out of inodes: nothing new can be written.
+// Refuses new files, like a file system without free inodes.
 class FullFiles final : public DyingFiles {
  public:
   explicit FullFiles(const storage::FileSystem& files) : DyingFiles(files, 1'000'000) {}
@@ -101,7 +100,7 @@ class FullFiles final : public DyingFiles {
   }
 };
 
-TEST_CASE("a filling that ran out of room is undone without room") {
+TEST_CASE("filling that ran out of space is undone without space") {
   int marked = 0;
   WhereverItBreaks([&](Replacing& f, int) {
     const auto names = f.files->Names(f.dir / "out");
@@ -116,8 +115,8 @@ TEST_CASE("a filling that ran out of room is undone without room") {
   CHECK(marked > 3);
 }
 
-// The job is run again by a later life of the coordinator, when the output is gone.
-TEST_CASE("a job that goes on where somebody moved the emptied output away gives it back, too") {
+// A restarted coordinator runs the job again, after the output was moved.
+TEST_CASE("a repeated job restores an output that was moved, too") {
   int emptied = 0;
   WhereverItBreaks([&](Replacing& f, int changes) {
     if (!f.files->Stat(f.staging + "/emptied").ok()) return;
@@ -131,14 +130,14 @@ TEST_CASE("a job that goes on where somebody moved the emptied output away gives
   CHECK(emptied > 3);
 }
 
-TEST_CASE("what an earlier job is to bring back waits for the one that fills the output") {
+TEST_CASE("an earlier job restores its output after the current job") {
   int waited = 0, moved = 0;
   bool died = true;
   for (int changes = 0; died; ++changes) {
     Replacing probe;
     died = !probe.Merge(DyingFiles(*probe.files, changes), probe.Score(), probe.spec).ok();
     if (!died || !probe.files->Stat(probe.staging + "/replaced").ok()) continue;
-    if (moved++ % 5 != 0) continue;  // the sanitizers take their time over each
+    if (moved++ % 5 != 0) continue;  // samples the cases, because they are slow under sanitizers
     bool other_died = true;
     for (int others = changes; other_died; ++others) {
       INFO(changes << " " << others);

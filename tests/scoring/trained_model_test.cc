@@ -14,7 +14,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-TEST_CASE("a bundle is read back: the document, the network and each parameter") {
+TEST_CASE("a bundle reads back: document, network and parameters") {
   const ScoringFixture f;
   for (const spec::Precision precision : {spec::Precision::kFloat32, spec::Precision::kFloat64}) {
     bundle::ModelDocument document = ClassesDocument();
@@ -35,7 +35,7 @@ TEST_CASE("a bundle is read back: the document, the network and each parameter")
   }
 }
 
-TEST_CASE("weights that do not fit into memory are refused before they are read") {
+TEST_CASE("weights too large for memory are refused before reading") {
   const ScoringFixture f;
   const std::string path = f.PutBundle(BundleOf(ClassesDocument()));
   const std::string weights = path + "/" + bundle::kWeightsFile;
@@ -46,7 +46,7 @@ TEST_CASE("weights that do not fit into memory are refused before they are read"
   CHECK(refused.message().find("of memory") != std::string::npos);
 }
 
-TEST_CASE("what is no bundle, or a damaged one, is refused with the file and the reason") {
+TEST_CASE("a missing or damaged bundle is refused with file and reason") {
   const ScoringFixture f;
   const bundle::Bundle good = BundleOf(ClassesDocument());
   const std::string& json = good.files.at(bundle::kModelFile);
@@ -94,7 +94,7 @@ TEST_CASE("what is no bundle, or a damaged one, is refused with the file and the
   CHECK(nothing.status().message().find("model.json") != std::string::npos);
 }
 
-TEST_CASE("a bundle of before the rows' type was written down is read") {
+TEST_CASE("a bundle without a storage type, as older ones, is read") {
   bundle::ModelDocument document = ClassesDocument();
   document.storage.reset();
   CHECK(!ScoringFixture().Model(document).document.storage);

@@ -32,7 +32,7 @@ Trust MustTrust(const KeyAndCertificate& authority) {
 
 const CertificateRequest kHead{Role::kCoordinator, "head", {"head.example.org", "10.0.0.5", "::1"}};
 
-TEST_CASE("a certificate says what was asked for, and its authority vouches for it") {
+TEST_CASE("a certificate has the requested names and is verified") {
   const KeyAndCertificate ca = MustMake();
   const KeyAndCertificate head = MustIssue(ca, kHead);
   CHECK(CheckKeyFits(head.certificate_pem, head.key_pem).ok());
@@ -47,7 +47,7 @@ TEST_CASE("a certificate says what was asked for, and its authority vouches for 
   }
 }
 
-TEST_CASE("a host is named by DNS name or address, never by the common name") {
+TEST_CASE("a host is matched by DNS name or address only") {
   const KeyAndCertificate head = MustIssue(MustMake(), kHead);
   for (const char* host : {"head.example.org", "10.0.0.5", "::1"}) {
     CHECK(CheckHost(head.certificate_pem, host).ok());
@@ -65,7 +65,7 @@ TEST_CASE("a certificate error names the exact defect") {
   const KeyAndCertificate ann = MustIssue(ca, {Role::kOperator, "ann", {}, 10});
   const auto why = [&](const std::string& pem, Purpose purpose, int64_t now_s) {
     const Status status = trust.Verify(pem, purpose, now_s, "the caller's certificate");
-    // What is a matter of dates may pass.
+    // Errors of dates may pass, so they are unavailable.
     CHECK(status.code() ==
           (now_s == kNow ? StatusCode::kPermissionDenied : StatusCode::kUnavailable));
     return status.ok() ? "" : status.message();
@@ -82,7 +82,7 @@ TEST_CASE("a certificate error names the exact defect") {
   CHECK_THAT(
       why(foreign.certificate_pem, Purpose::kClient, kNow),
       Contains("'CN = Other CA'") && Contains("is not in the CA file") && Contains("'ca.crt'"));
-  // One of the same name as the authority's is not the authority.
+  // An authority with the same name is another authority.
   const KeyAndCertificate twin = MustIssue(MustMake(), {Role::kOperator, "ann"});
   CHECK_THAT(why(twin.certificate_pem, Purpose::kClient, kNow), Contains("is not in the CA file"));
   CHECK_THAT(why("", Purpose::kClient, kNow), Contains("is missing"));
@@ -91,7 +91,7 @@ TEST_CASE("a certificate error names the exact defect") {
       Contains("is missing"));
 }
 
-TEST_CASE("what an authority issued can issue nothing") {
+TEST_CASE("a certificate cannot issue certificates") {
   const KeyAndCertificate ca = MustMake();
   const KeyAndCertificate ann = MustIssue(ca, {Role::kOperator, "ann"});
   const KeyAndCertificate forged = MustIssue(ann, {Role::kOperator, "eve", {}, 100});
@@ -100,7 +100,7 @@ TEST_CASE("what an authority issued can issue nothing") {
                   .ok());
 }
 
-TEST_CASE("requests that make no sense are refused with words") {
+TEST_CASE("invalid certificate requests are refused with a reason") {
   const KeyAndCertificate ca = MustMake();
   const auto why = [&](const CertificateRequest& request) {
     const Status status = Issue(ca, request, kNow).status();
@@ -120,7 +120,7 @@ TEST_CASE("requests that make no sense are refused with words") {
   CHECK_FALSE(Issue({"nothing", ca.certificate_pem}, {Role::kWorker, "node"}, kNow).ok());
 }
 
-TEST_CASE("no two certificates have the same serial number or key") {
+TEST_CASE("no two certificates or keys are equal") {
   const KeyAndCertificate ca = MustMake();
   const KeyAndCertificate a = MustIssue(ca, {Role::kWorker, "node"});
   const KeyAndCertificate b = MustIssue(ca, {Role::kWorker, "node"});
@@ -128,7 +128,7 @@ TEST_CASE("no two certificates have the same serial number or key") {
   CHECK(a.certificate_pem != b.certificate_pem);
 }
 
-TEST_CASE("a revoked certificate is refused where the CA file holds the list, others are not") {
+TEST_CASE("only a revoked certificate on the CA file's list is refused") {
   const KeyAndCertificate ca = MustMake(), other = MustMake("Other CA");
   const KeyAndCertificate a = MustIssue(ca, {Role::kWorker, "a", {}});
   const KeyAndCertificate b = MustIssue(ca, {Role::kWorker, "b", {}});
@@ -146,8 +146,8 @@ TEST_CASE("a revoked certificate is refused where the CA file holds the list, ot
   CHECK_THAT(refused.message(),
              Contains("'CN = a'") && Contains("was revoked") && Contains("trust.pem"));
   CHECK(verify(*first, b, kNow).ok());
-  CHECK(verify(*first, c, kNow).ok());  // of an authority without a list
-  // The list grows; the whole CA file may stand for it.
+  CHECK(verify(*first, c, kNow).ok());  // from an authority without a list
+  // The list grows. The whole CA file may be given instead of the list.
   const auto second = Revoke(ca, ca.certificate_pem + *first, b.certificate_pem, kNow + kDay);
   REQUIRE(second.status().ToString() == "OK");
   CHECK_FALSE(verify(*second, a, kNow + kDay).ok());
@@ -155,7 +155,7 @@ TEST_CASE("a revoked certificate is refused where the CA file holds the list, ot
   CHECK(Revoke(ca, *second, b.certificate_pem, kNow).status().code() == StatusCode::kAlreadyExists);
 }
 
-TEST_CASE("what is to be revoked, and the list so far, must be the authority's") {
+TEST_CASE("a revoked certificate and the list must be the authority's") {
   const KeyAndCertificate ca = MustMake(), other = MustMake("Other CA");
   const KeyAndCertificate a = MustIssue(ca, {Role::kWorker, "a", {}});
   const KeyAndCertificate c = MustIssue(other, {Role::kWorker, "c", {}});

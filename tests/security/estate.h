@@ -1,5 +1,5 @@
-// An estate's own authorities, made by libcrypto alone: of any depth, each with a revocation list
-// when it has published one. Ours (security/issue.h) may issue no further authorities.
+// Authorities of an estate, made with libcrypto only: of any depth, and with a revocation list if
+// it has published one. Those of security/issue.h may not issue further authorities.
 #pragma once
 
 #include <openssl/bio.h>
@@ -23,22 +23,22 @@ inline std::string TextAndFree(BIO* bio) {
   return out;
 }
 
-// Thread rule: one thread.
+// An authority of an estate. Thread rule: one thread.
 class EstateAuthority {
  public:
-  // A root when `by` is null. Valid for a year from a day before `now_s`.
+  // Creates a root if `by` is null. Valid for a year from a day before `now_s`.
   EstateAuthority(const std::string& name, const EstateAuthority* by, int64_t now_s)
       : key_(EVP_EC_gen("P-256"), &EVP_PKEY_free),
         certificate_(Make(name, key_.get(), by == nullptr ? this : by, true, now_s)) {}
 
   std::string pem() const { return Pem(certificate_.get()); }
-  // A client's certificate.
+  // Issues a client certificate.
   std::string IssueLeaf(const std::string& name, int64_t now_s) const {
     const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), &EVP_PKEY_free);
     const Certificate made = Make(name, key.get(), this, false, now_s);
     return Pem(made.get());
   }
-  // Its list, valid for a day from `now_s`, with those certificates on it.
+  // Returns the revocation list with these certificates, valid for a day from `now_s`.
   std::string List(const std::vector<std::string>& revoked, int64_t now_s) const {
     X509_CRL* list = X509_CRL_new();
     X509_CRL_set_version(list, X509_CRL_VERSION_2);

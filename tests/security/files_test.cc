@@ -33,7 +33,7 @@ class Directory {
   fs::path path_;
 };
 
-TEST_CASE("a token file gives roles by token or by hash, and its errors show no secret") {
+TEST_CASE("a token file gives roles, and its errors show no secret") {
   const std::string text = "# people\n\n  operator ann 0123456789abcdef\r\nreader grafana sha256:" +
                            Sha256Hex("another-token-of-mine") + "\nadmin root fedcba9876543210\n";
   const auto tokens = ParseTokens(text, "tokens");
@@ -62,7 +62,7 @@ TEST_CASE("a token file gives roles by token or by hash, and its errors show no 
   }
 }
 
-TEST_CASE("a token file that is emptied keeps its tokens, one that says none has none") {
+TEST_CASE("an emptied token file is ignored; a comment removes tokens") {
   const Directory directory;
   const std::string path = directory / "tokens";
   REQUIRE(WriteNewFile(path, "reader a 0123456789abcdef\n", Secrecy::kSecret).ok());
@@ -75,7 +75,7 @@ TEST_CASE("a token file that is emptied keeps its tokens, one that says none has
   CHECK((*tokens)->Current()->empty());
 }
 
-TEST_CASE("a token is taken without the spaces around it and never shown") {
+TEST_CASE("a token is read without outer spaces and never shown") {
   CHECK(*CleanToken(" 0123456789abcdef\n", "it") == "0123456789abcdef");
   for (const char* text : {"", "  \n", "short", "0123456789 abcdef"}) {
     const Status wrong = CleanToken(text, "ESPALIER_TOKEN").status();
@@ -122,7 +122,7 @@ void PointTo(const Directory& directory, const std::string& name) {
   fs::rename(directory / "next", directory / "current");
 }
 
-TEST_CASE("a keychain reads what a symlink was swapped to, and keeps the former when it is wrong") {
+TEST_CASE("a keychain follows a swapped symlink to a valid pair") {
   const Directory directory;
   const auto ca = MakeAuthority("Test CA", kNow);
   const auto one = Issue(*ca, {Role::kWorker, "one"}, kNow);
@@ -130,7 +130,7 @@ TEST_CASE("a keychain reads what a symlink was swapped to, and keeps the former 
   REQUIRE(two.ok());
   Write(directory, "a", *ca, *one);
   Write(directory, "b", *ca, *two);
-  Write(directory, "c", *ca, {one->key_pem, two->certificate_pem});  // no pair
+  Write(directory, "c", *ca, {one->key_pem, two->certificate_pem});  // not a pair
   PointTo(directory, "a");
   const TlsFiles files{directory / "current/ca.crt", directory / "current/tls.crt",
                        directory / "current/tls.key"};
@@ -148,7 +148,7 @@ TEST_CASE("a keychain reads what a symlink was swapped to, and keeps the former 
   CHECK_THAT(wrong.message(), Contains("tls.key") && Contains("not that of the certificate"));
 }
 
-TEST_CASE("a keychain keeps the list of the revoked when the CA file is cut off") {
+TEST_CASE("a keychain keeps revocations if the CA file is truncated") {
   const Directory directory;
   const auto ca = MakeAuthority("Test CA", kNow);
   const auto one = Issue(*ca, {Role::kWorker, "one"}, kNow);
@@ -177,7 +177,7 @@ TEST_CASE("a keychain keeps the list of the revoked when the CA file is cut off"
              Contains("tls.ca: ") && Contains("cut off or damaged"));
 }
 
-TEST_CASE("a certificate that expires soon, or has, is told by its file and day") {
+TEST_CASE("an expiring certificate is reported with its file and day") {
   const Directory directory;
   const auto ca = MakeAuthority("Test CA", kNow);
   CertificateRequest request{Role::kWorker, "one"};
@@ -204,7 +204,7 @@ TEST_CASE("a chain expires with its first certificate") {
   CHECK_FALSE(ExpiryOf("nothing").ok());
 }
 
-TEST_CASE("TLS files are named all, or for a client the authority alone") {
+TEST_CASE("TLS files are complete, or a client has only the authority") {
   CHECK(TlsFiles{}.Validate(false).ok());
   CHECK(TlsFiles{"a", "b", "c"}.Validate(false).ok());
   CHECK(TlsFiles{"a", "", ""}.Validate(true).ok());

@@ -20,7 +20,7 @@ TEST_CASE("a certificate's URI gives its role") {
   CHECK(both->ToString() == "reader 'b', worker 'a'");
 }
 
-TEST_CASE("an operator may what a reader may, not the other way about") {
+TEST_CASE("an operator has the rights of a reader, not vice versa") {
   const auto ann = IdentityOf({"ann", {}, {"espalier://operator/ann"}}, {});
   const auto bob = IdentityOf({"bob", {}, {"espalier://reader/bob"}}, {});
   REQUIRE(ann.ok());
@@ -31,7 +31,7 @@ TEST_CASE("an operator may what a reader may, not the other way about") {
   CHECK_FALSE(ann->May(Role::kWorker));
 }
 
-TEST_CASE("an admin may what an operator may, not the other way about") {
+TEST_CASE("an admin has the rights of an operator, not vice versa") {
   const auto root = IdentityOf({"root", {}, {"espalier://admin/root"}}, {});
   const auto ann = IdentityOf({"ann", {}, {"espalier://operator/ann"}}, {});
   REQUIRE(root.ok());
@@ -45,7 +45,7 @@ TEST_CASE("an admin may what an operator may, not the other way about") {
   CHECK_FALSE(ann->May(Role::kAdmin));
 }
 
-TEST_CASE("URIs that only look like ours give nothing, and no rule helps them") {
+TEST_CASE("URIs that resemble ours give no role, even by rule") {
   for (const char* uri :
        {"espalier://boss/ann", "espalier://operator/", "espalier://operator",
         "espalier://operator/a/b", "ESPALIER://operator/ann", "xespalier://operator/ann"}) {
@@ -56,7 +56,7 @@ TEST_CASE("URIs that only look like ours give nothing, and no rule helps them") 
   }
 }
 
-TEST_CASE("rules give roles to the names of another authority's certificates") {
+TEST_CASE("rules give roles to names of another authority") {
   CHECK(IdentityOf(kForeign, {}).status().code() == StatusCode::kPermissionDenied);
   const auto by_domain = IdentityOf(kForeign, {{"*.workers.example.org", Role::kWorker}});
   REQUIRE(by_domain.ok());
@@ -73,11 +73,11 @@ TEST_CASE("rules give roles to the names of another authority's certificates") {
     const auto identity = IdentityOf({"", {name}, {}}, {{"*" + domain, Role::kOperator}});
     CHECK(identity.ok() == (bytes == 512));
   }
-  // Whoever says a role has that one.
+  // A URI with a role takes precedence over rules.
   CHECK_FALSE(IdentityOf(kNode7, {{"node-7", Role::kOperator}})->May(Role::kOperator));
 }
 
-TEST_CASE("a worker may call itself by its certificate's name, alone or with a suffix") {
+TEST_CASE("a worker's name is that of its certificate plus a suffix") {
   CHECK(MayCallItself("node-7", "node-7"));
   CHECK(MayCallItself("node-7", "node-7:1234"));
   CHECK_FALSE(MayCallItself("node-7", "node-77"));

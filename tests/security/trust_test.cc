@@ -1,5 +1,4 @@
-// CA files as estates have them: several floors of authorities, lists of some, and files that are
-// not whole.
+// CA files of estates: several levels of authorities, revocation lists of some, and damaged files.
 #include <catch2/catch.hpp>
 
 #include "src/security/certificate.h"
@@ -24,7 +23,7 @@ void CheckRefused(const Status& status, const std::string& whom, const std::stri
   CHECK_THAT(status.ToString(), Contains(whom) && Contains(why));
 }
 
-// Root - Issuing - ann, and two certificates that nobody here shows, to fill lists.
+// The chain Root - Issuing - ann, and two certificates only for revocation lists.
 struct Estate {
   EstateAuthority root{"Root", nullptr, kNow};
   EstateAuthority issuing{"Issuing", &root, kNow};
@@ -32,25 +31,25 @@ struct Estate {
   std::string old = EstateAuthority("Old", &root, kNow).pem();
 };
 
-TEST_CASE("lists count on every floor, whichever authorities have published one") {
+TEST_CASE("revocation lists apply at each level where one exists") {
   const Estate e;
   const std::string chain = e.ann + e.issuing.pem();
   CHECK(Judge(e.root.pem(), chain).ok());
-  // Of the issuing authority alone: nobody knows of the root's that it revoked anything.
+  // Only the issuing authority has a list. The root has not published one.
   CHECK(Judge(e.root.pem() + e.issuing.List({e.bob}, kNow), chain).ok());
   CheckRefused(Judge(e.root.pem() + e.issuing.List({e.ann}, kNow), chain), "'CN = ann'",
                "was revoked");
-  // Of the root alone.
+  // Only the root has a list.
   CHECK(Judge(e.root.pem() + e.root.List({e.old}, kNow), chain).ok());
   CheckRefused(Judge(e.root.pem() + e.root.List({e.issuing.pem()}, kNow), chain), "'CN = Issuing'",
                "was revoked");
-  // Of both.
+  // Both have a list.
   const std::string both = e.root.List({e.old}, kNow) + e.issuing.List({e.bob}, kNow);
   CHECK(Judge(e.root.pem() + both, chain).ok());
   CheckRefused(Judge(e.root.pem() + both, e.bob + e.issuing.pem()), "'CN = bob'", "was revoked");
 }
 
-TEST_CASE("an authority that stands in the file beside its root can be taken back by it") {
+TEST_CASE("a root may revoke an authority that the file also holds") {
   const Estate e;
   const std::string file = e.issuing.pem() + e.root.pem();
   CHECK(Judge(file, e.ann).ok());
@@ -59,18 +58,18 @@ TEST_CASE("an authority that stands in the file beside its root can be taken bac
                "was revoked");
 }
 
-TEST_CASE("an authority whose root is not in the file is believed, and its list heeded") {
+TEST_CASE("an authority without its root in the file is trusted") {
   const Estate e;
   CHECK(Judge(e.issuing.pem(), e.ann).ok());
   CHECK(Judge(e.issuing.pem() + e.issuing.List({e.bob}, kNow), e.ann).ok());
   CheckRefused(Judge(e.issuing.pem() + e.issuing.List({e.ann}, kNow), e.ann), "'CN = ann'",
                "was revoked");
-  // A list that nobody in the file vouches for says nothing good, so it is not passed over.
+  // The list of an authority that is not in the file cannot be verified, so it is an error.
   CheckRefused(Judge(e.issuing.pem() + e.root.List({e.issuing.pem()}, kNow), e.ann),
                "'CN = Issuing'", "the file needs the authority's own certificate");
 }
 
-TEST_CASE("a list that is out of date, or of somebody else with that name, lets nobody in") {
+TEST_CASE("an outdated list or one of a namesake refuses all") {
   const Estate e;
   const std::string chain = e.ann + e.issuing.pem();
   const Status late = Judge(e.root.pem() + e.root.List({e.old}, kNow - 2 * kDay), chain);
@@ -84,30 +83,30 @@ TEST_CASE("a list that is out of date, or of somebody else with that name, lets 
                "does not fit that authority");
 }
 
-TEST_CASE("a CA file is taken as a whole or not at all, wherever it is cut off") {
+TEST_CASE("a truncated CA file is refused as a whole") {
   const Estate e;
   const std::string head = "# Our authorities\n" + e.root.pem() + "\nand their lists:\n";
   const std::string whole = head + e.root.List({e.old}, kNow) + e.issuing.List({e.ann}, kNow);
   REQUIRE(Trust::Parse(whole, "ca.crt").ok());
   const size_t second = whole.rfind("-----BEGIN");
-  // In the last block: at each byte. (Between blocks nobody can tell.)
+  // In the last block each byte counts. A cut between blocks cannot be noticed.
   for (size_t end = second + 1; end + 2 < whole.size(); ++end) {
     const Status cut = Trust::Parse(whole.substr(0, end), "ca.crt").status();
     if (cut.code() != StatusCode::kPermissionDenied) FAIL("taken when cut off at " << end);
     CHECK_THAT(cut.message(), Contains("'ca.crt'") && Contains("cut off or damaged"));
   }
-  CHECK(Trust::Parse(whole.substr(0, whole.size() - 1), "ca.crt").ok());  // the last line's end
-  // In the middle, with whole ones behind.
+  CHECK(Trust::Parse(whole.substr(0, whole.size() - 1), "ca.crt").ok());  // no final newline
+  // In the middle, followed by whole blocks.
   std::string damaged = whole;
   damaged[second - 100] = '!';
   CHECK_THAT(Trust::Parse(damaged, "ca.crt").status().message(),
              Contains("PEM block 2 of 3 cannot be read"));
   damaged = whole;
-  damaged.insert(second, " ");  // no longer at the line's begin
+  damaged.insert(second, " ");  // no longer at the start of a line
   CHECK_FALSE(Trust::Parse(damaged, "ca.crt").ok());
 }
 
-TEST_CASE("a CA file holds certificates and lists alone, and as many as an estate has") {
+TEST_CASE("a CA file holds only certificates and lists, up to a limit") {
   const auto ca = MakeAuthority("Test CA", kNow);
   REQUIRE(ca.ok());
   CHECK_THAT(Trust::Parse(ca->certificate_pem + ca->key_pem, "ca.crt").status().message(),
@@ -116,7 +115,7 @@ TEST_CASE("a CA file holds certificates and lists alone, and as many as an estat
   const std::string empty = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
   CHECK_THAT(Trust::Parse(ca->certificate_pem + empty, "ca.crt").status().message(),
              Contains("PEM block 2 of 2"));
-  // The last of forty counts as the first one does.
+  // The last of forty authorities counts like the first one.
   std::string file;
   std::vector<std::string> leaves;
   std::string lists;
@@ -134,7 +133,7 @@ TEST_CASE("a CA file holds certificates and lists alone, and as many as an estat
   CHECK_THAT(Trust::Parse(many, "ca.crt").status().message(), Contains("found 5000 PEM blocks"));
 }
 
-TEST_CASE("a CA file does not take the place of one that refuses more") {
+TEST_CASE("a CA file does not replace one that refuses more") {
   const auto ca = MakeAuthority("Test CA", kNow), other = MakeAuthority("Test CA", kNow);
   REQUIRE(other.ok());
   const auto a = Issue(*ca, {Role::kWorker, "a", {}}, kNow);
@@ -157,7 +156,7 @@ TEST_CASE("a CA file does not take the place of one that refuses more") {
                Contains("'new' would admit certificates that 'installed' refuses") &&
                    Contains("CN = Test CA") && Contains("trust.pem"));
   }
-  // Another authority, be its name the same: it speaks of others.
+  // Another authority with the same name, whose list is about other certificates.
   CHECK(check(two, other->certificate_pem).ok());
   CHECK(check(two + other->certificate_pem, other->certificate_pem).ok());
   CHECK_FALSE(check(two, ca->certificate_pem +
@@ -170,7 +169,7 @@ TEST_CASE("a CA file does not take the place of one that refuses more") {
   CHECK(check(one, two.substr(0, two.size() - 40)).code() == StatusCode::kPermissionDenied);
 }
 
-TEST_CASE("the list of a further authority is kept, and a newer one may be shorter") {
+TEST_CASE("an intermediate authority's list is kept, possibly shorter") {
   const Estate e;
   const std::string before = e.root.pem() + e.issuing.List({e.ann, e.bob}, kNow);
   CHECK_FALSE(CheckReplaces({before, "a"}, {e.root.pem(), "b"}).ok());
@@ -179,7 +178,7 @@ TEST_CASE("the list of a further authority is kept, and a newer one may be short
   CHECK_FALSE(CheckReplaces({pruned, "a"}, {before, "b"}).ok());
 }
 
-TEST_CASE("the authority's list must be whole, and its own, to be handed on") {
+TEST_CASE("a list is passed on only if whole and the authority's") {
   const auto ca = MakeAuthority("Test CA", kNow), other = MakeAuthority("Other CA", kNow);
   const auto a = Issue(*ca, {Role::kWorker, "a", {}}, kNow);
   const std::string list = *Revoke(*ca, "", a->certificate_pem, kNow);

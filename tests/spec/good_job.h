@@ -19,7 +19,7 @@ inline JobSpec GoodJob() {
   return job;
 }
 
-// A change of it, and what the error that it makes Says.
+// A change to the good job, and the pattern for its error in Says.
 struct Row {
   std::function<void(JobSpec&)> change;
   std::string message;

@@ -21,7 +21,7 @@ TEST_CASE("a job of defaults with data, label and output is valid") {
   CHECK(GoodJob().Validate().ToString() == "OK");
 }
 
-TEST_CASE("keys of values and dates out of their range are named") {
+TEST_CASE("CSV and date keys out of range are named") {
   CheckRefused({
       {[](JobSpec& j) { j.data.csv.decimal = ';'; },
        "data.csv.decimal: found ';', expected '.' or ','"},
@@ -66,7 +66,7 @@ TEST_CASE("keys of values and dates out of their range are named") {
   });
 }
 
-TEST_CASE("each field out of its range is named with what was found and what was expected") {
+TEST_CASE("each field out of range is named with found and expected") {
   CheckRefused({
       {[](JobSpec& j) {
          j.data.features.nulls = {NullKind::kConstant, -1};
@@ -180,7 +180,7 @@ TEST_CASE("each field out of its range is named with what was found and what was
   });
 }
 
-TEST_CASE("leaves: auto is a power of two near one a 64 rows, from 1 to 1024") {
+TEST_CASE("leaves: auto is a power of two up to batch / 64 and 1024") {
   const auto leaves = [](int64_t batch) {
     TrainSpec train;
     train.batch = batch;
@@ -208,7 +208,7 @@ TEST_CASE("leaves: auto is a power of two near one a 64 rows, from 1 to 1024") {
   CHECK(LeafCount(train) == 64);
 }
 
-TEST_CASE("ten epochs are the end only when nothing else ends the job") {
+TEST_CASE("ten epochs are the end only without another end") {
   TrainSpec train;
   CHECK(EpochLimit(train) == 10.0);
   train.steps = 5;
@@ -217,7 +217,7 @@ TEST_CASE("ten epochs are the end only when nothing else ends the job") {
   CHECK(EpochLimit(train) == 0.5);
 }
 
-TEST_CASE("the loss in force follows the task unless it is given") {
+TEST_CASE("the loss follows the task unless it is given") {
   ModelSpec model;
   CHECK(EffectiveLoss(model) == Loss::kSoftmaxCrossEntropy);
   model.task = Task::kRegression;
@@ -232,8 +232,7 @@ TEST_CASE("the loss in force follows the task unless it is given") {
   CHECK(EffectiveTargetScale(model) == TargetScale::kNone);
 }
 
-TEST_CASE(
-    "the fingerprint ignores name, output, workers, checkpoints and the address part of URIs") {
+TEST_CASE("the fingerprint ignores names, outputs, workers and hosts") {
   const auto changed = [](const Change& change) {
     JobSpec job = GoodJob();
     job.data.train = {"hdfs://a:9000/d/*.csv"};
@@ -256,7 +255,7 @@ TEST_CASE(
   CHECK(changed([](JobSpec& j) { j.data.train = {"hdfs://b/e/*.csv"}; }) != base);
 }
 
-TEST_CASE("a field that came later is in the canonical text of those alone who use it") {
+TEST_CASE("a later field is in the canonical text only if it is set") {
   JobSpec job = GoodJob();
   CHECK(CanonicalText(job).find("train.mode") == std::string::npos);
   CHECK(CanonicalText(job).find("train.staleness") == std::string::npos);
@@ -407,7 +406,7 @@ TEST_CASE("the fingerprint changes with every other field") {
   }
 }
 
-// Adds up the sizes of the members that Fields visits, with room for padding below the alignment.
+// Adds up the sizes of the members that Fields visits.
 template <typename S>
 size_t VisitedBytes(const S& s) {
   size_t bytes = 0;
@@ -415,7 +414,7 @@ size_t VisitedBytes(const S& s) {
   return bytes;
 }
 
-TEST_CASE("Fields visits every member: what it misses is smaller than padding could be") {
+TEST_CASE("Fields leaves out no more bytes than padding could take") {
   const auto complete = [](const auto& s) {
     size_t members = 0;
     Fields([&](const Key&, const auto&) { ++members; }, s);
@@ -426,7 +425,7 @@ TEST_CASE("Fields visits every member: what it misses is smaller than padding co
   CHECK(complete(ModelSpec{}));
   CHECK(complete(TrainSpec{}));
   CHECK(complete(ScheduleSpec{}));
-  CHECK(sizeof(JobSpec) == VisitedBytes(JobSpec{}) + 8);  // the preset is not of the model
+  CHECK(sizeof(JobSpec) == VisitedBytes(JobSpec{}) + 8);  // the preset is not part of the model
   CHECK(sizeof(TrainSpec) - VisitedBytes(TrainSpec{}) ==
         25);  // three flags and three words among eight-byte fields
   CHECK(sizeof(Preprocessing) == VisitedBytes(Preprocessing{}));

@@ -15,7 +15,7 @@ TEST_CASE("samples merge in the order of their keys") {
   CHECK(all.keys == std::vector<uint64_t>{3, 4, 5});
   CHECK(all.values == std::vector<double>{1, 2, 7, 8, 3, 4});
   CHECK(MergeSample({{6}, {1}}, &all).message() == "its sample has 1 values a row, others 2");
-  RowSample one{{4}, {7, 8}}, other{{4}, {8, 7}};  // of equal keys, too, the order does not matter
+  RowSample one{{4}, {7, 8}}, other{{4}, {8, 7}};  // the order of equal keys does not matter either
   RowSample again = other;
   REQUIRE(MergeSample(other, &one).ok());
   REQUIRE(MergeSample({{4}, {7, 8}}, &again).ok());
@@ -47,7 +47,7 @@ TEST_CASE("texts with the smallest hashes do not depend on the order") {
   CHECK(DifferentTexts(few) == 1);
 }
 
-TEST_CASE("rows that are alike are counted together in any order") {
+TEST_CASE("equal rows are counted together in any order") {
   RowCounts all, other;
   const RowCounts one = {{3, 5}, {1, 2}, {0, 1}}, two = {{1, 5, 9}, {4, 1, 1}, {0, 0, 2}};
   AddAlike(one, &all);

@@ -1,11 +1,11 @@
-// What a job may say of its answers, and of which rows are for validation.
+// Targets and validation rows of a job.
 #include "src/spec/job_spec.h"
 #include "tests/spec/good_job.h"
 
 namespace espalier::spec {
 namespace {
 
-TEST_CASE("what does not fit several labels, no label or folds is refused") {
+TEST_CASE("options unfit for several labels, no label or folds fail") {
   CheckRefused({
       {[](JobSpec& j) { j.model.task = Task::kAutoencoder; },
        "data.label: found 1 column, expected nothing ... task autoencoder"},
@@ -51,7 +51,7 @@ TEST_CASE("what does not fit several labels, no label or folds is refused") {
   });
 }
 
-TEST_CASE("several labels, no label and a fold are valid, and differ in their fingerprints") {
+TEST_CASE("several labels, no label and a fold are valid") {
   JobSpec labels = GoodJob();
   labels.model.task = Task::kMultilabel;
   labels.data.label.emplace_back(std::string("z"));

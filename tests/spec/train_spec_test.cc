@@ -1,4 +1,4 @@
-// JobSpec::Validate, of `model` and `train`.
+// JobSpec::Validate for `model` and `train`.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace espalier::spec {
 namespace {
 
-TEST_CASE("layers and losses that cannot be are named with what was expected") {
+TEST_CASE("impossible layers and losses name the expected values") {
   CheckRefused({
       {[](JobSpec& j) {
          j.model.hidden = {4, 4, 4};
@@ -41,7 +41,7 @@ TEST_CASE("layers and losses that cannot be are named with what was expected") {
   });
 }
 
-TEST_CASE("what asynchronous training cannot have is named") {
+TEST_CASE("options unfit for asynchronous training are named") {
   const auto async = [](OptimizerKind kind) {
     return [kind](JobSpec& j) {
       j.train.mode = TrainMode::kAsync;
@@ -66,7 +66,7 @@ TEST_CASE("what asynchronous training cannot have is named") {
   });
 }
 
-TEST_CASE("workers that are alike never reach the staleness that nobody chose") {
+TEST_CASE("the default staleness limit follows the worker count") {
   TrainSpec train;
   CHECK(StalenessLimit(train, 1) == 4);
   CHECK(StalenessLimit(train, 16) == 32);
@@ -74,7 +74,7 @@ TEST_CASE("workers that are alike never reach the staleness that nobody chose") 
   CHECK(StalenessLimit(train, 16) == 0);
 }
 
-TEST_CASE("optimizers, schedules and updates that cannot be are named with what was expected") {
+TEST_CASE("impossible optimizers and schedules are named") {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   CheckRefused({
       {[](JobSpec& j) { j.train.optimizer.alpha = 1; },
@@ -143,7 +143,7 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
   });
 }
 
-TEST_CASE("lbfgs refuses what changes its losses or its steps") {
+TEST_CASE("lbfgs refuses options that change its losses or steps") {
   const std::string chooses = " ... nothing with optimizer lbfgs";
   const std::pair<std::function<void(JobSpec&)>, std::string> rows[] = {
       {[](JobSpec& j) { j.model.dropout = {0.2}; },
@@ -170,7 +170,7 @@ TEST_CASE("lbfgs refuses what changes its losses or its steps") {
   }
 }
 
-TEST_CASE("an optimizer that is named begins from PyTorch's defaults") {
+TEST_CASE("a named optimizer starts from PyTorch's defaults") {
   CHECK(DefaultOptimizer(OptimizerKind::kAdam) == OptimizerSpec{});
   CHECK(DefaultOptimizer(OptimizerKind::kSgd).learning_rate == 1e-2);
   CHECK(DefaultOptimizer(OptimizerKind::kNesterov).momentum == 0.9);

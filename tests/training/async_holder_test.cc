@@ -1,4 +1,4 @@
-// Asynchronous training as its holder decides it; members are played by the test.
+// Asynchronous training as its holder decides. The test plays the members.
 #include "src/training/async_holder.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 namespace espalier::training {
 namespace {
 
-// 2 inputs, 2 classes: 6 parameters; 4 steps an epoch of 10 rows each.
+// Returns a plan of 2 inputs and 2 classes, so 6 parameters, with 4 steps of 10 rows an epoch.
 TrainingPlan SmallPlan() {
   TrainingPlan plan;
   plan.shape = *model::MakeNetworkShape(spec::ModelSpec{}, 2, 2);
@@ -44,7 +44,7 @@ struct Play {
       orders[order.member] = order;
     }
   }
-  // A push whose gradient sum is `value` in each place, over 10 rows.
+  // Pushes a gradient sum of `value` in each place over the rows.
   void Push(int32_t member, float value = 1, double rows = 10) {
     REQUIRE(Task(member) == AsyncTask::kGradient);
     orders.erase(member);
@@ -75,12 +75,12 @@ struct Play {
   StepMachine<float> machine;
   std::vector<plan::Chunk> chunks;
   AsyncHolder<float> holder;
-  std::map<int32_t, AsyncOrder> orders;  // that are not answered
+  std::map<int32_t, AsyncOrder> orders;  // unanswered orders
   Status error;
   int64_t applied = 0;
 };
 
-TEST_CASE("alone, asynchronous training is the sequence of synchronous training") {
+TEST_CASE("with one member, asynchronous training equals synchronous") {
   Play play(1);
   StepMachine<float> sync(SmallPlan());
   Action action = sync.Begin();
@@ -114,7 +114,7 @@ TEST_CASE("alone, asynchronous training is the sequence of synchronous training"
   CHECK(play.holder.over());
 }
 
-TEST_CASE("each push is a step at once, and its member computes on at the newest parameters") {
+TEST_CASE("each push is a step and gets the newest parameters") {
   Play play(3);
   CHECK(play.orders.size() == 3);
   const float before = play.parameter();
@@ -128,7 +128,7 @@ TEST_CASE("each push is a step at once, and its member computes on at the newest
   CHECK(play.machine.state().async == spec::AsyncCounts{2, 0});
 }
 
-TEST_CASE("a push that is too stale is refused, changes nothing, and its rows come again") {
+TEST_CASE("a push that is too stale is refused, its rows repeated") {
   Play play(2, 1);
   play.Push(0);
   play.Push(0);
@@ -140,7 +140,7 @@ TEST_CASE("a push that is too stale is refused, changes nothing, and its rows co
   CHECK(play.machine.state().async == spec::AsyncCounts{0, 1});
   CHECK(play.orders.at(1).again);
   play.Push(0);
-  play.Push(1, 10);  // as stale as the bound
+  play.Push(1, 10);  // staleness equal to the bound
   CHECK(play.step() == 4);
   CHECK(play.machine.state().async == spec::AsyncCounts{1, 1});
   play.Evaluate(1);
@@ -149,7 +149,7 @@ TEST_CASE("a push that is too stale is refused, changes nothing, and its rows co
   CHECK_FALSE(play.orders.at(1).again);
 }
 
-TEST_CASE("with a bound of 0 the first of equals is taken and somebody always gets on") {
+TEST_CASE("with a bound of 0 the first push wins, so training goes on") {
   Play play(3, 0);
   for (int round = 0; round < 2; ++round) {
     play.Push(0), play.Push(1), play.Push(2);
@@ -158,7 +158,7 @@ TEST_CASE("with a bound of 0 the first of equals is taken and somebody always ge
   CHECK(play.machine.state().async == spec::AsyncCounts{0, 4});
 }
 
-TEST_CASE("all evaluate after an epoch; a push that comes meanwhile waits and is applied then") {
+TEST_CASE("a push during an evaluation waits and is then applied") {
   Play play(3, 5);
   for (int i = 0; i < 4; ++i) play.Push(0);
   CHECK(play.Task(0) == AsyncTask::kEvaluation);
@@ -176,20 +176,20 @@ TEST_CASE("all evaluate after an epoch; a push that comes meanwhile waits and is
   REQUIRE(play.machine.state().history.size() == 1);
   CHECK(play.machine.state().history[0].validation->loss == 2);
   CHECK(play.machine.state().history[0].validation->rows == 12);
-  CHECK(play.step() == 6);  // those that waited, in the order in which they came
+  CHECK(play.step() == 6);  // two waiting pushes, in the order of arrival
   CHECK(play.parameter() < before);
   CHECK(play.machine.state().async == spec::AsyncCounts{5, 0});
   for (int32_t m = 0; m < 3; ++m) CHECK(play.Task(m) == AsyncTask::kGradient);
 }
 
-TEST_CASE("at the end the holder offers its state first, and late pushes are dropped") {
+TEST_CASE("at the end the holder offers its state, late pushes drop") {
   TrainingPlan plan = SmallPlan();
   plan.validation_rows = 0;
   plan.train.steps = 2;
   Play play(3, 4, plan, 1);
   play.Push(0);
   play.Push(0);
-  CHECK(play.orders.size() == 2);  // still out: 1 and 2; nobody may level before the holder
+  CHECK(play.orders.size() == 2);  // members 1 and 2 have orders; none may level before the holder
   play.Push(1, 10);
   CHECK(play.step() == 2);
   CHECK(play.Task(1) == AsyncTask::kLevel);
@@ -206,7 +206,7 @@ TEST_CASE("at the end the holder offers its state first, and late pushes are dro
   CHECK(std::get<FinishAction>(play.machine.Resume()).stopped_because == "steps");
 }
 
-TEST_CASE("a generation ends between two steps, after the evaluation that goes on") {
+TEST_CASE("a generation ends between two steps, after an evaluation") {
   Play play(2);
   for (int i = 0; i < 4; ++i) play.Push(0);
   play.Take(play.holder.SwitchTo({7}));
@@ -223,7 +223,7 @@ TEST_CASE("a generation ends between two steps, after the evaluation that goes o
   CHECK(std::holds_alternative<GradientAction>(play.machine.Resume()));
 }
 
-TEST_CASE("a member without rows evaluates and else is left alone") {
+TEST_CASE("a member without rows only evaluates") {
   Play play(2);
   play.Push(1, 0, 0);
   CHECK(play.step() == 0);
@@ -238,7 +238,7 @@ TEST_CASE("a member without rows evaluates and else is left alone") {
   CHECK_FALSE(play.Task(1));
 }
 
-TEST_CASE("a gradient that is no finite number ends the job, or is left out where it says so") {
+TEST_CASE("a nonfinite gradient ends the job or is skipped") {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   Play fails(2);
   fails.Push(0, kInfinity);
@@ -264,7 +264,7 @@ TEST_CASE("when time is up the next step is the last one") {
   CHECK(std::get<FinishAction>(play.machine.Resume()).stopped_because == "time");
 }
 
-TEST_CASE("another holder goes on from the state, in an evaluation too") {
+TEST_CASE("another holder continues from the state in an evaluation") {
   Play before(2);
   for (int i = 0; i < 4; ++i) before.Push(0);
   StepMachine<float> machine(SmallPlan(), before.machine.state());

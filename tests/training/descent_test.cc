@@ -1,4 +1,4 @@
-// Gradient descent over all rows through the machine: where it ends by how little it moves.
+// Gradient descent over all rows that ends by the tolerance of its steps.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <map>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace golden;
 
-// Spark's example by its solver gd, in passes of one step or of several.
+// Spark's example by its solver gd, in passes of one or several steps.
 TrainingPlan SparkPlan(double step_size, double tolerance) {
   TrainingPlan plan;
   plan.shape = SparkShape();
@@ -36,7 +36,7 @@ Json RowsOfStep(const TrainingPlan& plan, int64_t step_of_epoch) {
   return rows;
 }
 
-// Answers a gradient, and performs its update.
+// Answers a gradient action and performs its update.
 Action Step(StepMachine<double>& machine, const GradientAction& step) {
   const TrainingPlan& plan = machine.plan();
   TrainingState<double>& state = machine.state();
@@ -63,16 +63,16 @@ Action Evaluate(StepMachine<double>& machine) {
   return machine.OnEvaluation(totals);
 }
 
-// What Spark 3.5 made of its example by `solver="gd"`, one block of all rows: after how many
-// updates it ended, and the loss of the weights that it ended with.
-TEST_CASE("gradient descent converges at the update at which Spark's does") {
+// Expected results of Spark 3.5 with `solver="gd"` and one block of all rows: the number of
+// updates, and the loss of the final weights.
+TEST_CASE("gradient descent converges at the same update as Spark's") {
   struct Golden {
     double step_size, tolerance;
     int64_t updates;
     double loss;
   };
   const Golden golden = GENERATE(
-      Golden{0.5, 1, 2, 1.1064636396863228},  // the first update has nothing to be compared with
+      Golden{0.5, 1, 2, 1.1064636396863228},  // the first update has no predecessor to compare with
       Golden{0.5, 0.05, 2, 1.1064636396863228}, Golden{0.5, 0.01, 4, 1.1013409391512503},
       Golden{0.03, 0.001, 28, 1.111287590995759}, Golden{0.5, 0.003, 100, 0.6718028164130563},
       Golden{0.5, 0, 100, 0.6718028164130563});
@@ -92,7 +92,7 @@ TEST_CASE("gradient descent converges at the update at which Spark's does") {
   CHECK(end.loss / end.weight == Approx(golden.loss).epsilon(1e-13));
 }
 
-TEST_CASE("that it has converged is handed over with the state, also before an evaluation") {
+TEST_CASE("a converged state can be handed over before an evaluation") {
   TrainingPlan plan = SparkPlan(0.5, 0.02);
   plan.validation_rows = 1;
   StepMachine<double> whole(plan);

@@ -1,4 +1,4 @@
-// A machine that is driven by the test: what workers would find is made up.
+// A machine that the test drives with synthetic results of workers.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@
 
 namespace espalier::training {
 
-// A job of 2 inputs and 2 classes, its totals made up by the test.
+// Returns a job of 2 inputs and 2 classes. The test makes up its totals.
 inline TrainingPlan SmallPlan() {
   TrainingPlan plan;
   plan.shape = *model::MakeNetworkShape(spec::ModelSpec{}, 2, 2);
@@ -38,9 +38,9 @@ inline std::vector<double> EvaluationTotals(const TrainingPlan& plan, double los
   return totals;
 }
 
-// Runs the machine to its end; `validation_loss(k)` is the loss of the k-th evaluation. Returns the
-// sequence of actions as letters: G gradient, U update, L the training rows with the restored
-// weights, V validation, T test.
+// Result of Drive, which runs a machine to its end. `letters` has one letter for each action: G
+// gradient, U update, L training rows with the restored weights, V validation, T test.
+// `validation_loss(k)` gives the loss of evaluation k.
 struct Script {
   std::string letters;
   FinishAction finish;

@@ -1,4 +1,4 @@
-// What the machine makes of evaluations, and of rows that have no weight.
+// Evaluations in the machine, and rows without weight.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace espalier::training {
 namespace {
 
-// What a job of one epoch does when the evaluation of its test rows ends with these totals.
+// Returns the action of a job of one epoch after its test evaluation with changed totals.
 Action AfterTest(TrainingPlan plan, const std::function<void(std::vector<double>&)>& change) {
   plan.train.epochs = 1;
   plan.test_rows = 8;
@@ -29,7 +29,7 @@ Action AfterTest(TrainingPlan plan, const std::function<void(std::vector<double>
 
 void NoNumber(std::vector<double>& totals) { totals[model::kTotalLoss] = std::nan(""); }
 
-TEST_CASE("an evaluation whose loss is no number fails the job, unless that is to be skipped") {
+TEST_CASE("a nonfinite evaluation loss fails the job unless skipped") {
   TrainingPlan plan = SmallPlan();
   plan.validation_rows = 0;
   const Action failed = AfterTest(plan, NoNumber);
@@ -39,7 +39,7 @@ TEST_CASE("an evaluation whose loss is no number fails the job, unless that is t
                  Catch::Contains("the training has diverged") && Catch::Contains("on_nonfinite"));
   plan.train.skip_nonfinite = true;
   CHECK_FALSE(std::holds_alternative<FailAction>(AfterTest(plan, NoNumber)));
-  // L-BFGS has neither a rate nor that choice.
+  // The advice for L-BFGS names neither a rate nor on_nonfinite.
   plan.train.skip_nonfinite = false;
   plan.train.optimizer.kind = spec::OptimizerKind::kLbfgs;
   StepMachine<float> searching(plan);
@@ -50,13 +50,13 @@ TEST_CASE("an evaluation whose loss is no number fails the job, unless that is t
              Catch::Contains("diverged") && !Catch::Contains("on_nonfinite"));
 }
 
-TEST_CASE("test rows of no number fail no job whose validation rows have one") {
+TEST_CASE("nonfinite test rows do not fail a job with validation rows") {
   const Action ended = AfterTest(SmallPlan(), NoNumber);
   REQUIRE(std::holds_alternative<FinishAction>(ended));
   CHECK(std::isnan(std::get<FinishAction>(ended).test->loss));
 }
 
-TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
+TEST_CASE("evaluation weights without a finite sum fail the job by name") {
   const Action failed = AfterTest(SmallPlan(), [](auto& totals) {
     totals[model::kTotalWeight] = std::numeric_limits<double>::infinity();
   });
@@ -75,7 +75,7 @@ TEST_CASE("a step of weight 0 counts and updates nothing") {
   CHECK(s.letters == "GGUGUGUV");
 }
 
-TEST_CASE("a job none of whose rows has a weight fails rather than save its first weights") {
+TEST_CASE("a job without any row weight fails and saves nothing") {
   for (const double epochs : {2.0, 0.5}) {
     TrainingPlan plan = SmallPlan();
     plan.train.epochs = epochs;
@@ -90,7 +90,7 @@ TEST_CASE("a job none of whose rows has a weight fails rather than save its firs
   }
 }
 
-TEST_CASE("figures of single classes are kept of the last evaluation alone") {
+TEST_CASE("metrics of classes are kept for the last evaluation only") {
   StepMachine<float> machine(SmallPlan());
   const Script s = Drive(machine, One);
   REQUIRE(s.finish.validation);
@@ -105,7 +105,7 @@ TEST_CASE("figures of single classes are kept of the last evaluation alone") {
   }
 }
 
-TEST_CASE("that no row has a weight is judged of all of them, where steps go by who is quick") {
+TEST_CASE("async jobs need a row weight in the whole job only") {
   TrainingPlan plan = SmallPlan();
   plan.train.mode = spec::TrainMode::kAsync;
   StepMachine<float> machine(plan);

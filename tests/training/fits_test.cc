@@ -1,4 +1,4 @@
-// Several fits in one job, and the model that they make.
+// Several fits in one job, and the model of all fits.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
@@ -12,14 +12,14 @@
 namespace espalier::training {
 namespace {
 
-// One epoch of four steps a fit, whose weights are all 10 * fit + step of the fit.
+// Returns a plan with one epoch of four steps for each fit. The weights become 10 * fit + step.
 TrainingPlan FitsPlan(int64_t fits) {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 1;
   plan.train.ensemble.fits = fits;
   plan.validation_rows = 0;
   plan.train_rows = 50;
-  plan.train.ensemble.folds = 5;  // 40 rows of each fit: 4 steps
+  plan.train.ensemble.folds = 5;  // 40 rows and 4 steps for each fit
   plan.train.early_stopping = spec::EarlyStopping{.metric = "val_loss", .patience = 100};
   return plan;
 }
@@ -41,7 +41,7 @@ Action Answer(StepMachine<float>& machine, const Action& action, double loss = 1
   const auto& evaluate = std::get<EvaluateAction>(action);
   if (evaluate.measure != Measure::kTrials) {
     std::vector<double> totals = EvaluationTotals(plan, loss);
-    if (evaluate.measure == Measure::kResiduals) totals.clear();  // of no row
+    if (evaluate.measure == Measure::kResiduals) totals.clear();  // no rows
     totals.resize(static_cast<size_t>(machine.EvaluationSize(evaluate.measure)));
     return machine.OnEvaluation(totals);
   }
@@ -113,7 +113,7 @@ TEST_CASE("a threshold is chosen before the model is evaluated") {
     FinishAction finish;
     CHECK(Letters(machine, &finish) == (folds ? "GGGGL0GGGGL1D01L*L01" : "GGGGV*D*L*V*"));
     REQUIRE(finish.threshold);
-    CHECK(finish.threshold->threshold == 0.5);  // no row is counted
+    CHECK(finish.threshold->threshold == 0.5);  // no row counts
     const auto bytes = EncodeState(machine.state());
     auto decoded = DecodeState<float>(bytes, plan);
     REQUIRE(decoded.status().ToString() == "OK");
@@ -126,7 +126,7 @@ TEST_CASE("a threshold is chosen before the model is evaluated") {
   }
 }
 
-TEST_CASE("thresholds that the job gives hold for the rows of each fold") {
+TEST_CASE("given thresholds apply to the rows of each fold") {
   TrainingPlan plan = FitsPlan(2);
   plan.shape.thresholds = {0.75, 0.25};
   StepMachine<float> machine(plan);
@@ -151,7 +151,7 @@ TEST_CASE("half-widths of intervals are in the units of the target") {
   Action action = machine.Begin();
   while (machine.state().phase != TrainingPhase::kDecision) action = Answer(machine, action);
   REQUIRE(std::get<EvaluateAction>(action).measure == Measure::kResiduals);
-  // Eight rows with residuals of 2^0 to 2^7: the seventh of them is 64.
+  // Eight rows have residuals of 2^0 to 2^7. The seventh is 64.
   std::vector<double> sums(static_cast<size_t>(machine.EvaluationSize(Measure::kResiduals)));
   for (int r = 0; r < 8; ++r) {
     AlignedVector<double> output(model::kPadding, std::ldexp(1.0, r)), zero(1, 0.0), one(1, 1.0);
@@ -162,7 +162,7 @@ TEST_CASE("half-widths of intervals are in the units of the target") {
   action = machine.OnEvaluation(sums);
   const model::NetworkShape shape = ShapeOfParameters(plan, machine.state());
   REQUIRE(shape.half_widths.size() == 1);
-  CHECK(shape.half_widths[0] == 65);  // the upper end of its bin
+  CHECK(shape.half_widths[0] == 65);  // upper end of the bin
   while (!std::holds_alternative<FinishAction>(action)) action = Answer(machine, action);
   const auto intervals = std::get<FinishAction>(action).intervals;
   REQUIRE(intervals);
@@ -170,7 +170,7 @@ TEST_CASE("half-widths of intervals are in the units of the target") {
   CHECK(intervals->half_widths == std::vector<double>{260});
 }
 
-TEST_CASE("held-out rows that give no intervals leave the model without") {
+TEST_CASE("held-out rows without weight give no intervals") {
   TrainingPlan plan = FitsPlan(1);
   spec::ModelSpec model;
   model.task = spec::Task::kRegression;
@@ -199,7 +199,7 @@ TEST_CASE("held-out rows that give no intervals leave the model without") {
   CHECK(DecodeState<float>(EncodeState(state), plan).ok());
 }
 
-TEST_CASE("a state that lies about its choices is refused") {
+TEST_CASE("a state with false choices is refused") {
   TrainingPlan plan = FitsPlan(1);
   plan.train_rows = 40;
   plan.validation_rows = 8;
@@ -223,7 +223,7 @@ TEST_CASE("a state that lies about its choices is refused") {
   CHECK(refused([](auto& e) { e.half_widths = {1, 1}; }));
 }
 
-TEST_CASE("each fit begins with first weights and empty moments") {
+TEST_CASE("each fit starts with first weights and empty moments") {
   StepMachine<float> machine(FitsPlan(2));
   Action action = machine.Begin();
   const auto first = machine.state().parameters;
@@ -245,7 +245,7 @@ TEST_CASE("held-out rows choose the share of the constant answer") {
   Action action = machine.Begin();
   while (machine.state().phase != TrainingPhase::kOutOfFold) action = Answer(machine, action);
   std::vector<double> totals = EvaluationTotals(plan, 1);
-  totals[model::kTotalsFixed + 1] = 2;  // class 0, six of class 1
+  totals[model::kTotalsFixed + 1] = 2;  // class 0; class 1 has six
   totals[model::kTotalsFixed + 2] = 6;
   action = machine.OnEvaluation(totals);
   CHECK(machine.Trials().answer == std::vector<double>{0.25, 0.75});
@@ -258,7 +258,7 @@ TEST_CASE("held-out rows choose the share of the constant answer") {
   const auto& parameters = machine.state().parameters;
   CHECK(parameters.back() == 0.5f);
   CHECK(parameters[parameters.size() - 2] == 0.75f);
-  // The held-out rows are evaluated by their own fit, with the constant answer.
+  // The held-out rows are evaluated by their fit, with the constant answer.
   while (machine.state().phase != TrainingPhase::kFinalValidation) action = Answer(machine, action);
   const auto parts = machine.EvaluationParts();
   REQUIRE(parts.size() == 2);
@@ -267,7 +267,7 @@ TEST_CASE("held-out rows choose the share of the constant answer") {
   CHECK(parts[1].parameters[0] == 14);
 }
 
-TEST_CASE("a fit that is cut off is left out where others are whole") {
+TEST_CASE("an interrupted fit is left out if others are complete") {
   for (const int64_t whole : {0, 1}) {
     StepMachine<float> machine(FitsPlan(3));
     Action action = machine.Begin();
@@ -296,7 +296,7 @@ TEST_CASE("a later fit that diverges at once is left out") {
   CHECK(ShapeOfParameters(machine.plan(), machine.state()).fits == 1);
 }
 
-TEST_CASE("a state of any moment between fits goes on as it would have") {
+TEST_CASE("a state between any two actions continues unchanged") {
   TrainingPlan plan = FitsPlan(2);
   plan.train.ensemble.shrink = plan.train.calibrate = true;
   StepMachine<float> machine(plan);
@@ -319,7 +319,7 @@ TEST_CASE("a state of any moment between fits goes on as it would have") {
   CHECK(DecodeState<float>(EncodeState(machine.state()), plan).ok());
 }
 
-TEST_CASE("a state whose fits are not the job's is refused") {
+TEST_CASE("a state with fits of another job is refused") {
   StepMachine<float> machine(FitsPlan(2));
   Action action = machine.Begin();
   while (machine.state().ensemble.fit == 0) action = Answer(machine, action);
@@ -331,11 +331,11 @@ TEST_CASE("a state whose fits are not the job's is refused") {
   CHECK(!refuses([](auto&) {}));
   CHECK(refuses([](auto& s) { s.ensemble.fit = 3; }));
   CHECK(refuses([](auto& s) { s.ensemble.fit = -1; }));
-  CHECK(refuses([](auto& s) {  // no fit is left for the steps
+  CHECK(refuses([](auto& s) {  // no fit left for the steps
     s.ensemble.fit = 2;
     s.ensemble.weights.resize(2 * s.ensemble.weights.size());
   }));
-  CHECK(refuses([](auto& s) {  // nor is there one to try
+  CHECK(refuses([](auto& s) {  // no fit to try
     s.phase = TrainingPhase::kFinalTraining;
     s.ensemble.fit = 0;
     s.ensemble.weights.clear();
@@ -347,13 +347,13 @@ TEST_CASE("a state whose fits are not the job's is refused") {
   CHECK(refuses([](auto& s) { s.ensemble.temperature = 0; }));
   CHECK(refuses([](auto& s) { s.ensemble.share = 2; }));
   CHECK(refuses([](auto& s) { s.ensemble.share = 0.5; }));        // the job does not shrink
-  CHECK(refuses([](auto& s) { s.ensemble.temperature = 0.5; }));  // nor is it calibrated
+  CHECK(refuses([](auto& s) { s.ensemble.temperature = 0.5; }));  // the job does not calibrate
   CHECK(refuses([](auto& s) { s.ensemble.answer = {1}; }));
   CHECK(refuses([](auto& s) { s.ensemble.finished.resize(3); }));
   CHECK(refuses([](auto& s) { s.parameters.pop_back(); }));
 }
 
-// Continues a run of two fits of one epoch each to two epochs, and finds better weights.
+// Extends a run of two fits from one epoch to two, and checks the rest of the run.
 void CheckGoesOn(StepMachine<float> before, const std::string& letters, double second_best) {
   TrainingPlan plan = FitsPlan(2);
   plan.train.epochs = 2;
@@ -370,12 +370,12 @@ void CheckGoesOn(StepMachine<float> before, const std::string& letters, double s
   CHECK(finish.best_epochs == std::vector<double>{2, second_best});
 }
 
-TEST_CASE("finished fits go on when a resumed run has more epochs") {
+TEST_CASE("finished fits continue if a resumed run has more epochs") {
   StepMachine<float> machine(FitsPlan(2));
   FinishAction finish;
   Letters(machine, &finish);
   CheckGoesOn(machine, "GGGGL0GGGGL1L*L01", 2);
-  // The same epochs: nothing is left to train.
+  // With the same epochs there is no training left.
   const auto same = StepMachine<float>::WithEnd(FitsPlan(2), machine.state());
   CHECK(EncodeState(same) == EncodeState(machine.state()));
 }
@@ -409,7 +409,7 @@ TEST_CASE("a fit that was cut goes on from its best weights") {
   CHECK(DecodeState<float>(EncodeState(state), longer).ok());
 }
 
-TEST_CASE("a fit underway and those before it go on with more epochs") {
+TEST_CASE("an unfinished fit and earlier ones continue") {
   StepMachine<float> machine(FitsPlan(2));
   Action action = machine.Begin();
   while (machine.state().step < 6) action = Answer(machine, action);
@@ -422,7 +422,7 @@ std::vector<double> StepsOf(const std::vector<FitRecord>& fits) {
   return steps;
 }
 
-TEST_CASE("a run that is resumed with more epochs twice goes on from its own steps") {
+TEST_CASE("a run resumed twice with more epochs uses its own steps") {
   StepMachine<float> machine(FitsPlan(3));
   FinishAction finish;
   Letters(machine, &finish);
@@ -434,7 +434,7 @@ TEST_CASE("a run that is resumed with more epochs twice goes on from its own ste
   while (second.state().ensemble.fit == 0) action = Answer(second, action, 0.5);
   CHECK(StepsOf(second.state().ensemble.finished) == std::vector<double>{8});
   const auto state = StepMachine<float>::WithEnd(three, second.state());
-  // One fit has two epochs, one has begun its second, and one has not been reached.
+  // One fit has two epochs, one has started its second, and one has not been reached.
   CHECK(StepsOf(state.ensemble.earlier_fits) == std::vector<double>{8, 4, 4});
   CHECK(state.ensemble.earlier.back() == 24);
   const auto decoded = DecodeState<float>(EncodeState(state), three);

@@ -1,4 +1,4 @@
-// L-BFGS through the machine: against PyTorch's and Spark's, and what ends it.
+// L-BFGS through the machine, compared with PyTorch's and Spark's, and its ends.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -21,7 +21,7 @@ void Serially(int64_t count, const std::function<void(int64_t)>& body) {
 
 using Rows = std::function<Sums(const GradientAction&, const Numbers& at)>;
 
-// What a machine did: of each iterate, the start first, its loss and parameters.
+// Losses and parameters of the iterates, including the start, and results of a run.
 struct Run {
   Numbers losses;
   std::vector<Numbers> iterates;
@@ -84,7 +84,7 @@ TrainingPlan PlanOf(const model::NetworkShape& shape, int64_t rows) {
   return plan;
 }
 
-// The fixture of eight rows, in batches of plan.train.batch.
+// Returns a function of the eight fixture rows, in batches of plan.train.batch.
 Rows FixtureRows(const TrainingPlan& plan) {
   return [&plan](const GradientAction& step, const Numbers& at) {
     const int64_t begin = step.step_of_epoch * plan.train.batch;
@@ -104,8 +104,8 @@ Run RunFixture(const TrainingPlan& plan) {
   return Drive(machine, FixtureRows(plan));
 }
 
-TEST_CASE("without a line search the steps are PyTorch's") {
-  const int64_t batch = GENERATE(8, 3);  // of all rows, or three to a pass
+TEST_CASE("without a line search the steps equal PyTorch's") {
+  const int64_t batch = GENERATE(8, 3);  // all rows, or three a pass
   int cases = 0;
   for (const Json& c : LbfgsGolden()["torch"]) {
     if (c["line_search"] != "none") continue;
@@ -131,7 +131,7 @@ TEST_CASE("without a line search the steps are PyTorch's") {
   CHECK(cases == 3);
 }
 
-TEST_CASE("with a line search each iterate is better, and 30 lead as far as 20 of PyTorch's") {
+TEST_CASE("with a line search 30 iterates match 20 of PyTorch's") {
   int cases = 0;
   for (const Json& c : LbfgsGolden()["torch"]) {
     if (c["line_search"] == "none") continue;
@@ -150,7 +150,7 @@ TEST_CASE("with a line search each iterate is better, and 30 lead as far as 20 o
   CHECK(cases == 3);
 }
 
-TEST_CASE("from the same start L-BFGS goes the way of Spark's, to the same accuracy") {
+TEST_CASE("L-BFGS follows Spark's from the same start") {
   const Json& spark = LbfgsGolden()["mllib"];
   const Json& golden = spark["runs"]["lbfgs"];
   const model::NetworkShape shape = SparkShape();
@@ -175,7 +175,7 @@ TEST_CASE("from the same start L-BFGS goes the way of Spark's, to the same accur
   CHECK(test.correct / test.weight == Approx(golden["test_accuracy"].get<double>()));
 }
 
-TEST_CASE("at the end of a convex job nothing pulls: penalties and their gradient agree") {
+TEST_CASE("a convex job ends where loss and penalty gradients cancel") {
   TrainingPlan plan = PlanOf(model::MakeShape(spec::ModelSpec{}, 5, 3), 8);  // linear
   plan.train.weight_decay = 0.05;
   plan.train.decay_biases = GENERATE(false, true);
@@ -190,7 +190,7 @@ TEST_CASE("at the end of a convex job nothing pulls: penalties and their gradien
   }
 }
 
-TEST_CASE("an l1 penalty is part of what is searched: weights shrink, and the objective falls") {
+TEST_CASE("an l1 penalty shrinks weights, and the objective falls") {
   TrainingPlan plan = PlanOf(ShapeOf("tanh", "softmax_ce"), 8);
   const auto size = [](const Run& run) {
     double sum = 0;
@@ -214,7 +214,7 @@ TEST_CASE("an l1 penalty is part of what is searched: weights shrink, and the ob
   for (size_t k = 1; k < run.losses.size(); ++k) CHECK(objective(k) < objective(k - 1));
 }
 
-TEST_CASE("frozen layers stay as they are") {
+TEST_CASE("frozen layers do not change") {
   TrainingPlan plan = PlanOf(ShapeOf("tanh", "softmax_ce"), 8);
   plan.shape.layers[0].frozen = true;
   plan.train.weight_decay = 0.1;
@@ -225,7 +225,7 @@ TEST_CASE("frozen layers stay as they are") {
   CHECK_FALSE(std::equal(start.begin() + 24, start.end(), run.saved.begin() + 24));
 }
 
-// Rosenbrock's valley, in two of the parameters of a network that nobody computes.
+// Returns Rosenbrock's function of the first two parameters. The network is not computed.
 Sums Valley(const Numbers& at) {
   const double x = at[0], y = at[1], a = 1 - x, b = y - x * x;
   Sums sums{1, a * a + 100 * b * b, 0, Numbers(at.size())};
@@ -244,7 +244,7 @@ StepMachine<double> InTheValley(const std::function<void(spec::TrainSpec&)>& cha
   return machine;
 }
 
-TEST_CASE("Rosenbrock's valley is walked to its end") {
+TEST_CASE("L-BFGS minimizes Rosenbrock's function") {
   StepMachine<double> machine = InTheValley([](spec::TrainSpec& t) { t.optimizer.tolerance = 0; });
   const Run run =
       Drive(machine, [](const GradientAction&, const Numbers& at) { return Valley(at); });
@@ -255,7 +255,7 @@ TEST_CASE("Rosenbrock's valley is walked to its end") {
   CHECK(run.evaluations < 80);
 }
 
-TEST_CASE("points where the loss is no number are stepped back from") {
+TEST_CASE("the search steps back from a nonfinite loss") {
   StepMachine<double> machine =
       InTheValley([](spec::TrainSpec& t) { t.optimizer.learning_rate = 100; });
   const Run run = Drive(machine, [](const GradientAction&, const Numbers& at) {
@@ -267,7 +267,7 @@ TEST_CASE("points where the loss is no number are stepped back from") {
   CHECK(run.losses.back() < run.losses.front());
 }
 
-TEST_CASE("a start where the loss is no number fails the job, and without a search any point") {
+TEST_CASE("a nonfinite loss at the start or without a search fails") {
   const bool at_start = GENERATE(false, true);
   StepMachine<double> machine = InTheValley(
       [](spec::TrainSpec& t) { t.optimizer.line_search = spec::LineSearchKind::kNone; });
@@ -281,7 +281,7 @@ TEST_CASE("a start where the loss is no number fails the job, and without a sear
              Catch::Contains(at_start ? "train.initial" : "line_search: strong_wolfe"));
 }
 
-TEST_CASE("a gradient that lies ends the job at the newest iterate, after a second search") {
+TEST_CASE("a false gradient ends the job after a second search") {
   StepMachine<double> machine = InTheValley();
   const Run run = Drive(machine, [](const GradientAction& g, const Numbers& at) {
     Sums sums = Valley(at);
@@ -293,7 +293,7 @@ TEST_CASE("a gradient that lies ends the job at the newest iterate, after a seco
   CHECK(run.evaluations > 8 + 11);
 }
 
-TEST_CASE("rows without weight, steps and time end the job as they should") {
+TEST_CASE("rows without weight, steps and time end the job correctly") {
   StepMachine<double> weightless = InTheValley();
   const auto nothing = [](const GradientAction&, const Numbers& at) {
     return Sums{0, 0, 0, Numbers(at.size())};

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kMib = int64_t{1} << 20;
 
-// 1000 x 1000 weights and 1000 biases, and as much again.
+// Returns a plan with 1000 x 1000 weights and 1000 biases, twice.
 TrainingPlan Plan() {
   TrainingPlan plan;
   plan.shape.layers = {{.in = 1000, .out = 1000}, {.in = 1000, .out = 1000}};
@@ -22,9 +22,9 @@ TEST_CASE("PlanMemory counts copies, step rows and evaluation totals") {
   TrainingPlan plan = Plan();
   const MemoryPlan alone = PlanMemory(plan, {}, 4);
   CHECK(alone.parameters == 2'002'000);
-  // Two states of parameters and Adam's two slots, a gradient and its sum.
+  // Two states with parameters and Adam's two slots, one gradient and its sum.
   CHECK(alone.model_bytes == 2'002'000.0 * 4 * (2 * 3 + 2));
-  // One row: 1000 inputs, and three numbers for each of 2000 units.
+  // A row has 1000 inputs, and three numbers for each of 2000 units.
   CHECK(alone.rows_bytes == 7000.0 * 4);
   CHECK(alone.totals_bytes == 0);
   plan.validation_rows = 10;

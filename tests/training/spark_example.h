@@ -1,5 +1,5 @@
-// Spark's example of a perceptron, as its own trainer went about it (lbfgs_golden.json): 87 of 150
-// rows, the 4-5-4-3 network and the weights that it begins with.
+// Spark's example of a perceptron as Spark's trainer ran it (lbfgs_golden.json): 87 of 150 rows,
+// the 4-5-4-3 network and its initial weights.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ inline const Json& LbfgsGolden() {
   return golden;
 }
 
-// The sums over the rows of a step.
+// Sums over the rows of a step.
 struct Sums {
   double weight = 0, loss = 0, correct = 0;
   Numbers gradient;
 };
-// Spark's example: 87 of 150 rows, the 4-5-4-3 network from its start.
+// Returns the 4-5-4-3 network of Spark's example.
 inline model::NetworkShape SparkShape() {
   spec::ModelSpec model;
   model.hidden = {5, 4};
@@ -44,7 +44,7 @@ inline Numbers FromSpark(const model::NetworkShape& shape, const Numbers& weight
   return flat;
 }
 
-// Totals and gradient over some of the example's rows.
+// Computes totals and gradient over some of the example's rows.
 inline Sums SparkSums(const model::NetworkShape& shape, const Numbers& at, const Json& which) {
   const Json& rows = LbfgsGolden()["mllib"]["rows"];
   model::LeafPass<double> pass(shape, static_cast<int64_t>(which.size()));

@@ -31,7 +31,7 @@ TrainingPlan SmallPlan() {
   return plan;
 }
 
-// A plan whose state has all its parts in use.
+// Returns a plan whose state uses all its parts.
 TrainingPlan FullPlan() {
   TrainingPlan plan = SmallPlan();
   plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kRmsprop);
@@ -45,7 +45,7 @@ TrainingPlan FullPlan() {
   return plan;
 }
 
-// Answers one action with made-up totals that follow from the state alone.
+// Answers one action with synthetic totals that depend only on the state.
 template <typename T>
 Action Answer(StepMachine<T>& machine, const Action& action) {
   const TrainingPlan& plan = machine.plan();
@@ -71,8 +71,7 @@ Action Answer(StepMachine<T>& machine, const Action& action) {
   return machine.OnEvaluation(totals);
 }
 
-// Like Answer, of a job with L-BFGS in Rosenbrock's valley, which its first two parameters are
-// places in.
+// Like Answer, for a job with L-BFGS whose first two parameters minimize Rosenbrock's function.
 Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
   const auto* update = std::get_if<UpdateAction>(&action);
   const bool gradient = std::holds_alternative<GradientAction>(action);
@@ -97,7 +96,7 @@ Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
   return machine.OnUpdated();
 }
 
-// Of TrainingNotes without a value, and of the EnsembleState after them.
+// Size of TrainingNotes without a value and of the EnsembleState after them.
 constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t) + 11 * sizeof(int64_t) + 1;
 
 TrainingPlan ValleyPlan() {
@@ -109,10 +108,10 @@ TrainingPlan ValleyPlan() {
   return plan;
 }
 
-// Whether a round is in flight: a moment at which a state may be handed over.
+// Returns whether the machine is between two rounds, so that a state may be handed over.
 bool BetweenRounds(const Action& action) { return !std::holds_alternative<UpdateAction>(action); }
 
-TEST_CASE("a job handed over before any round, through bytes, ends in the same state") {
+TEST_CASE("a job handed over between any rounds ends in the same state") {
   const TrainingPlan plan = GENERATE(false, true) ? FullPlan() : SmallPlan();
   StepMachine<float> whole(plan);
   Action action = whole.Begin();
@@ -137,7 +136,7 @@ TEST_CASE("a job handed over before any round, through bytes, ends in the same s
   }
 }
 
-TEST_CASE("a job with L-BFGS handed over within a search, through bytes, ends in the same state") {
+TEST_CASE("L-BFGS handed over within a search ends in the same state") {
   const TrainingPlan plan = ValleyPlan();
   StepMachine<float> whole(plan);
   whole.state().parameters[0] = whole.state().slots[model::kLbfgsIterate][0] = -1.2f;
@@ -164,7 +163,7 @@ TEST_CASE("a job with L-BFGS handed over within a search, through bytes, ends in
   }
 }
 
-TEST_CASE("pairs and searches that lead nowhere are refused, and other hostile ones do no harm") {
+TEST_CASE("false L-BFGS pairs are refused, others do no harm") {
   const TrainingPlan plan = ValleyPlan();
   StepMachine<float> machine(plan);
   Action action = machine.Begin();
@@ -229,7 +228,7 @@ std::string WithCrc(std::string bytes) {
   return bytes;
 }
 
-TEST_CASE("states of the layouts before this one are read, those of others are not") {
+TEST_CASE("older layouts of a state are read, unknown ones are not") {
   StepMachine<float> machine(SmallPlan());
   (void)machine.Begin();
   machine.state().async = {0x0101010101010101, 0x0101010101010101};
@@ -242,7 +241,7 @@ TEST_CASE("states of the layouts before this one are read, those of others are n
     bytes[4] = layout;
     return DecodeState<float>(WithCrc(std::move(bytes)), SmallPlan());
   };
-  std::string six = with, five = without;  // as they were: AsyncCounts, DescentState lie in a row
+  std::string six = with, five = without;  // AsyncCounts and DescentState are adjacent
   six.erase(at + sizeof(spec::AsyncCounts), sizeof(int64_t) + kNotesBytes);
   five.erase(at, sizeof(spec::AsyncCounts) + sizeof(int64_t) + kNotesBytes);
   for (const auto& [bytes, layout, now] :
@@ -266,7 +265,7 @@ TEST_CASE("states of the layouts before this one are read, those of others are n
   }
 }
 
-TEST_CASE("a state from before metrics of targets is read") {
+TEST_CASE("a state without metrics of targets is read") {
   StepMachine<float> machine(SmallPlan());
   (void)machine.Begin();
   spec::HistoryRow row;
@@ -287,8 +286,8 @@ TEST_CASE("a state from before metrics of targets is read") {
   const auto notes = static_cast<size_t>(
       std::mismatch(some.begin(), some.end(), noted.begin()).first - some.begin());
   const size_t longer = some.size() - none.size();
-  old.erase(notes - longer - sizeof(int64_t) - 1, kNotesBytes);  // they come later
-  old.erase(at, sizeof(int64_t) + 2);  // the count of targets, and two numbers that are absent
+  old.erase(notes - longer - sizeof(int64_t) - 1, kNotesBytes);  // follows the erased part below
+  old.erase(at, sizeof(int64_t) + 2);  // the count of targets, and two absent numbers
   old[4] = 7;
   const auto read = DecodeState<float>(WithCrc(std::move(old)), SmallPlan());
   INFO(read.status().ToString());
@@ -296,7 +295,7 @@ TEST_CASE("a state from before metrics of targets is read") {
   CHECK(EncodeState(*read) == none);
 }
 
-TEST_CASE("hostile bytes with a true checksum are an error or a state of the plan") {
+TEST_CASE("hostile bytes with a valid checksum do no harm") {
   StepMachine<float> machine(SmallPlan());
   (void)machine.Begin();
   const std::string bytes = EncodeState(machine.state());
@@ -310,7 +309,7 @@ TEST_CASE("hostile bytes with a true checksum are an error or a state of the pla
   }
 }
 
-TEST_CASE("a state of another job is refused by what differs") {
+TEST_CASE("a state of another job is refused with the difference") {
   StepMachine<float> machine(SmallPlan());
   (void)machine.Begin();
   const std::string bytes = EncodeState(machine.state());

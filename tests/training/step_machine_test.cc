@@ -14,7 +14,7 @@
 namespace espalier::training {
 namespace {
 
-TEST_CASE("a job is steps, an evaluation after each epoch, and the test at the end") {
+TEST_CASE("a job is steps, an evaluation for each epoch, and the test") {
   TrainingPlan plan = SmallPlan();
   plan.test_rows = 5;
   StepMachine<float> machine(plan);
@@ -31,7 +31,7 @@ TEST_CASE("a job is steps, an evaluation after each epoch, and the test at the e
   const auto& history = machine.state().history;
   REQUIRE(history.size() == 3);
   CHECK(history[1].epoch == 2);
-  CHECK(history[1].train.rows == 40);  // of that epoch alone
+  CHECK(history[1].train.rows == 40);  // this epoch only
 }
 
 TEST_CASE("without validation an epoch ends with its running values") {
@@ -56,7 +56,7 @@ TEST_CASE("steps end a job within an epoch, with an evaluation") {
   CHECK(s.finish.stopped_because == "steps");
 }
 
-TEST_CASE("the end of the time rides on the total and stops after that step") {
+TEST_CASE("the end of the time ends the job after the step") {
   StepMachine<float> machine(SmallPlan());
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
     if (step == 5) stats[stats.size() - kStepExtras + kExtraTimeIsUp] = 1;
@@ -65,7 +65,7 @@ TEST_CASE("the end of the time rides on the total and stops after that step") {
   CHECK(s.finish.stopped_because == "time");
 }
 
-TEST_CASE("a request ends the job as the end of the time does") {
+TEST_CASE("a request ends the job like the end of the time") {
   StepMachine<float> machine(SmallPlan());
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
     if (step == 5) stats[stats.size() - kStepExtras + kExtraTimeIsUp] = kEndedByRequest;
@@ -74,7 +74,7 @@ TEST_CASE("a request ends the job as the end of the time does") {
   CHECK(s.finish.stopped_because == "request");
 }
 
-TEST_CASE("early stopping waits for its patience and restores the best weights") {
+TEST_CASE("early stopping has patience and restores the best weights") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 100;
   plan.train.early_stopping =
@@ -84,7 +84,7 @@ TEST_CASE("early stopping waits for its patience and restores the best weights")
   const Script s = Drive(machine, [&](int k) { return losses[k]; });
   CHECK(s.finish.stopped_because == "early stopping");
   CHECK(s.finish.steps == 16);
-  // min_delta decides when to stop, and not what is best.
+  // min_delta decides when to stop, not which weights are best.
   CHECK(machine.state().best_step == 8);
   CHECK(machine.state().parameters[0] == 12.0f);
   CHECK(s.finish.best_epochs == std::vector{3.0});
@@ -183,12 +183,12 @@ TEST_CASE("a loss that is not a number never counts as a gain") {
   CHECK(s.finish.stopped_because == "early stopping");
 }
 
-TEST_CASE("a metric that the data does not have fails the job by name") {
+TEST_CASE("a metric without a value fails the job by name") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 100;
   plan.train.early_stopping = spec::EarlyStopping{.metric = "val_auc", .patience = 3};
   StepMachine<float> stopping(plan);
-  const Script s = Drive(stopping, One);  // no row of either class
+  const Script s = Drive(stopping, One);  // rows without classes
   CHECK(s.letters == "GUGUGUGUV");
   CHECK_THAT(
       s.error.ToString(),
@@ -229,7 +229,7 @@ TEST_CASE("on_nonfinite: skip counts the step and updates nothing") {
   CHECK(s.finish.train.rows == 30);
 }
 
-TEST_CASE("training begins with the weights it is given, and the seed's for the others") {
+TEST_CASE("training starts with given weights and drawn others") {
   TrainingPlan plan = SmallPlan();
   const StepMachine<float> seeded(plan);
   plan.initial = std::make_shared<const std::vector<spec::InitialTensor>>(
@@ -240,7 +240,7 @@ TEST_CASE("training begins with the weights it is given, and the seed's for the 
   CHECK(machine.state().parameters == expected);
 }
 
-// The steps (1-based) after which the parameters change.
+// Returns the 1-based steps after which the parameters change.
 std::vector<int64_t> UpdatesOf(StepMachine<float>& machine,
                                const std::function<void(int64_t, std::vector<double>&)>& change) {
   std::vector<int64_t> applied;
@@ -263,7 +263,7 @@ std::vector<int64_t> UpdatesOf(StepMachine<float>& machine,
   return applied;
 }
 
-TEST_CASE("several steps make an update, and an epoch's last ones theirs") {
+TEST_CASE("accumulated steps make an update, also at an epoch's end") {
   TrainingPlan plan = SmallPlan();
   plan.train_rows = 50;  // five steps an epoch
   plan.train.accumulate_steps = 2;
@@ -281,7 +281,7 @@ TEST_CASE("gradient descent over all rows makes one update an epoch") {
   CHECK(UpdatesOf(machine, {}) == std::vector<int64_t>{4, 8, 12});
 }
 
-TEST_CASE("an update of several steps is of the rows that counted, whichever step ends it") {
+TEST_CASE("an accumulated update covers only the rows that counted") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 1;
   plan.train.accumulate_steps = 2;
@@ -293,7 +293,7 @@ TEST_CASE("an update of several steps is of the rows that counted, whichever ste
     if (auto* g = std::get_if<GradientAction>(&action)) {
       auto stats = StepStats(plan, 1.0);
       stats[model::kTotalWeight] = 10 + static_cast<double>(g->step);
-      if (g->step == 1) stats[model::kTotalNonfinite] = 1;  // left out, and ends two
+      if (g->step == 1) stats[model::kTotalNonfinite] = 1;  // skipped; ends an update of two steps
       if (g->step == 2)
         stats[model::kTotalWeight] = stats[model::kTotalLoss] = 0;  // nothing to add
       action = machine.OnGradient(stats);
@@ -306,11 +306,11 @@ TEST_CASE("an update of several steps is of the rows that counted, whichever ste
       action = machine.OnEvaluation(EvaluationTotals(plan, 1.0));
     }
   }
-  CHECK(shares == std::vector<double>{10, 13});  // of step 0; of step 3
+  CHECK(shares == std::vector<double>{10, 13});  // from step 0; from step 3
   CHECK(machine.state().accumulated_weight == 0);
 }
 
-TEST_CASE("the end of the time ends a group of steps too") {
+TEST_CASE("the end of the time ends accumulated steps, too") {
   TrainingPlan plan = SmallPlan();
   plan.train.accumulate_steps = 4;
   StepMachine<float> machine(plan);
@@ -319,8 +319,8 @@ TEST_CASE("the end of the time ends a group of steps too") {
         }) == std::vector<int64_t>{4, 6});
 }
 
-// Drives the machine and makes its weights up: after update k, parameters[0] is k and, when the
-// action says so, averaged[0] is 100 + count.
+// Drives a machine with synthetic weights. After update k, parameters[0] is k and, if requested,
+// averaged[0] is 100 + count.
 Script DriveAveraged(StepMachine<float>& machine, const std::function<double(int)>& loss) {
   Script script;
   int evaluations = 0;
@@ -345,8 +345,7 @@ Script DriveAveraged(StepMachine<float>& machine, const std::function<double(int
 TEST_CASE("averaged weights are evaluated once there are any, and saved") {
   TrainingPlan plan = SmallPlan();
   plan.test_rows = 5;
-  plan.train.averaging = {
-      spec::AveragingKind::kMean, 0.5, {1.5, true}};  // from the seventh step on
+  plan.train.averaging = {spec::AveragingKind::kMean, 0.5, {1.5, true}};  // from the seventh step
   StepMachine<float> machine(plan);
   CHECK(DriveAveraged(machine, One).letters == "4 102 106 106 ");
   CHECK(machine.state().parameters[0] == 106);
@@ -360,11 +359,11 @@ TEST_CASE("the best weights are averaged ones, where there is averaging") {
   StepMachine<float> machine(plan);
   const double losses[] = {3, 1, 2, 2, 1, 1};
   const Script s = DriveAveraged(machine, [&](int k) { return losses[k]; });
-  CHECK(s.letters == "104 108 112 116 108 108 ");  // the restored ones, on two sets
+  CHECK(s.letters == "104 108 112 116 108 108 ");  // restored weights, on two sets
   CHECK(machine.state().parameters[0] == 108);
 }
 
-// The learning rates of the steps after each evaluation, of which `losses` are the values.
+// Returns the learning rates after each evaluation. `losses` are the results.
 std::vector<double> RatesAfter(const TrainingPlan& plan, const std::vector<double>& losses) {
   StepMachine<float> machine(plan);
   std::vector<double> rates;
@@ -384,7 +383,7 @@ std::vector<double> RatesAfter(const TrainingPlan& plan, const std::vector<doubl
   return rates;
 }
 
-TEST_CASE("a plateau lowers the rate as PyTorch's ReduceLROnPlateau does") {
+TEST_CASE("a plateau lowers the rate like PyTorch's ReduceLROnPlateau") {
   const golden::Json& cases = golden::MoreGolden()["plateau"];
   REQUIRE(cases.size() == 4);
   for (const golden::Json& c : cases) {
@@ -398,7 +397,7 @@ TEST_CASE("a plateau lowers the rate as PyTorch's ReduceLROnPlateau does") {
     plan.train.schedule.plateau = {"val_loss", c["patience"], 1e-4, c["cooldown"],
                                    c["min_learning_rate"]};
     golden::CheckNear(RatesAfter(plan, values), expected, 1e-15);
-    // The same by the loss of the training rows.
+    // The training loss as the metric has the same effect.
     plan.train.schedule.plateau.metric = "loss";
     plan.validation_rows = 0;
     golden::CheckNear(RatesAfter(plan, values), expected, 1e-15);
@@ -414,7 +413,7 @@ TEST_CASE("a plateau is not judged during the warm-up") {
   plan.train.schedule.plateau.patience = 1;
   plan.train.schedule.warmup = {3, true};
   const std::vector<double> rates = RatesAfter(plan, {1, 2, 3, 4, 5});
-  // The third evaluation is the first that counts, and so the best so far.
+  // The third evaluation is the first to count and therefore the best so far.
   const std::vector<double> expected = {0.1 * 5 / 12, 0.1 * 9 / 12, 0.1, 0.05, 0.025};
   golden::CheckNear(rates, expected, 1e-15);
 }

@@ -9,8 +9,8 @@ namespace {
 
 using namespace golden;
 
-// The fixture's eight rows in batches that follow each other, through the machine.
-TEST_CASE("gradients of several steps make PyTorch's update of all their rows") {
+// The machine passes the fixture's eight rows in consecutive batches.
+TEST_CASE("accumulated gradients make PyTorch's update of all rows") {
   const Json& c = MoreGolden()["accumulation"];
   TrainingPlan plan;
   plan.shape = ShapeOf("relu", "softmax_ce");
