@@ -235,7 +235,7 @@ TEST_CASE("regression metrics are in the units of the target") {
   CHECK(running.targets.empty());
 }
 
-TEST_CASE("regression metrics use predictions within their limits, the loss does not") {
+TEST_CASE("metrics use predictions within limits, the loss does not") {
   NetworkShape shape = Linear(spec::Task::kRegression, 2);
   const std::vector<spec::FittedTarget> targets = {
       {.name = "a", .shift = 1, .factor = 0.5, .range = {1, 5}},  // 0 to 2 in the units of training
