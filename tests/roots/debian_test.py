@@ -1,4 +1,5 @@
-"""What tools/package makes, on an old Debian: the tarball, and the package's whole life."""
+"""Tests the tarball and the Debian package of tools/package on an old Debian. The package is
+installed, upgraded, removed and purged."""
 import os
 import re
 import shutil
@@ -51,7 +52,8 @@ class DebianTest(EspalierTest):
         self.assert_trains(top + "/bin/espalier", 54321)
 
     def next_version(self):
-        """The package with another version and another worker.yaml, in the root."""
+        """Builds a package with a newer version and another worker.yaml. Returns its path in the
+        root."""
         tree = os.path.join(self.folder, "next")
         self.addCleanup(shutil.rmtree, tree)
         subprocess.run(["dpkg-deb", "--raw-extract", only(self.folder, ".deb"), tree], check=True)
@@ -83,16 +85,17 @@ class DebianTest(EspalierTest):
         with open(os.path.join(self.root, "etc/espalier/worker.yaml"), "w") as f:
             f.write(ours)
         os.remove(os.path.join(self.root, "etc/espalier/coordinator.yaml"))
-        # Nobody is there to be asked: `inside` reads from no terminal.
+        # dpkg cannot ask a question, because `inside` provides no terminal.
         out = self.inside("dpkg", "--install", self.next_version())
         self.assertNotIn("Configuration file", out)
         self.assertRegex(self.inside("dpkg", "--status", "espalier"),
                          r"(?s)Status: install ok installed\n.*Version: \S+\.1\n")
         self.assertEqual(self.config("worker.yaml"), ours)
-        self.assertIn("listen: ", self.config("coordinator.yaml"))  # one that is missing comes back
+        self.assertIn("listen: ", self.config("coordinator.yaml"))  # restored
 
     def keep_a_model_over_a_purge(self):
-        """Ends with the package installed and without the model."""
+        """Purges the package while a model exists. Leaves the package installed and the model
+        removed."""
         model = "/var/lib/espalier/models/job/model.json"
         self.inside("install", "-D", "-o", "espalier", "/etc/hostname", model)
         said = self.inside("dpkg", "--purge", "espalier")
@@ -121,7 +124,7 @@ class DebianTest(EspalierTest):
         self.inside("dpkg", "--purge", "espalier")
         self.inside("getent", "passwd", "espalier", code=2)
         after = self.inside("find", "/etc", "/usr", "/lib", "/var/lib", "-xdev")
-        # Of the lists of users a copy from before the last change is kept.
+        # The system keeps the previous version of the lists of users, for example /etc/passwd-.
         left = set(after.split()) - set(before.split())
         self.assertEqual({n for n in left if not n.startswith("/etc/") or not n.endswith("-")},
                          set())

@@ -1,4 +1,5 @@
-"""The commands of deploy/README.md, as written, on fresh Debians with systemd, an old one too."""
+"""Runs the commands of deploy/README.md, as written, on a fresh current and a fresh old Debian with
+systemd."""
 import json
 import os
 import re
@@ -17,13 +18,13 @@ from espalier import EspalierTest, wait_for
 from installed import package, only, ring_job
 
 OUTPUT = "/var/lib/espalier/models/job"
-HEAD = "127.0.1.1"  # its name leads there, as on any Debian
-ADDRESS = "10.98.76.54"  # as others would dial it
+HEAD = "127.0.1.1"  # address that Debian assigns to the host's name
+ADDRESS = "10.98.76.54"  # address that other hosts use
 CONFIGURE = "/usr/lib/espalier/deploy/systemd/configure"
 
 
 def commands():
-    """The blocks of commands of the page, in order."""
+    """Returns the command blocks of the page, in order."""
     with open(os.path.join(ROOT, "deploy", "README.md")) as f:
         return re.findall(r"```sh\n(.*?)```", f.read(), re.S)
 
@@ -52,7 +53,7 @@ class DeployTest(EspalierTest):
 
     def follow_the_page(self, install, suite):
         self.start_machine(suite)
-        debian, other, certificates, head, worker, submit, *_ = commands()  # then those of YARN
+        debian, other, certificates, head, worker, submit, *_ = commands()  # the rest is for YARN
         for block in [{"deb": debian, "tarball": other}[install], certificates, head, worker]:
             self.sh(block)
         self.ann, = re.findall(r"^export .*\n", submit, re.M)
@@ -69,7 +70,7 @@ class DeployTest(EspalierTest):
                                     "head:7700 %s" % (self.ann, " ".join(flags))).stdout
 
     def assert_others_reach_it(self):
-        """By an address that is not the one that the host's name has here."""
+        """Checks that the ports are reachable at an address other than that of the host's name."""
         worker, = json.loads(self.workers("--json"))["workers"]
         self.assertRegex(worker["address"], r"^head:\d+$")
         subprocess.run(["nsenter", "--target", str(self.machine.first), "--net", "ip", "address",
@@ -86,9 +87,10 @@ class DeployTest(EspalierTest):
         self.sh("espalier certs revoke espalier-ca/worker-node-1/tls.crt\n"
                 "cp espalier-ca/trust.pem /etc/espalier/coordinator/ca.crt.new\n"
                 "mv /etc/espalier/coordinator/ca.crt.new /etc/espalier/coordinator/ca.crt\n")
-        wait_for("the end of its stay", lambda: "node-1" not in self.workers(), 60)
+        wait_for("the leave of the worker", lambda: "node-1" not in self.workers(), 60)
         self.assert_stays_out()
-        # The page's way to a new certificate, by one of before and by one of after.
+        # Follows the page's steps for a new certificate. The old directory is refused, because its
+        # ca.crt is from before the revocation.
         done = self.configure("coordinator espalier-ca/coordinator-head")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("would admit certificates", done.stderr)
@@ -108,11 +110,11 @@ class DeployTest(EspalierTest):
         return self.machine.try_run("sh", "-c", "cd /root\n%s %s" % (CONFIGURE, words))
 
     def use_a_wrong_one(self):
-        # What the worker's host has is from before the list.
+        # The trust on the worker's host is from before the revocation.
         self.sh("espalier certs issue reader bob\n" + CONFIGURE +
                 " worker espalier-ca/reader-bob head:7700")
         self.assert_not_started_again("the role worker is needed")
-        # One whose authority is another does not believe the coordinator.
+        # A worker with another authority rejects the coordinator's certificate.
         self.sh("espalier certs init --directory other-ca\n"
                 "espalier certs issue worker node-1 --directory other-ca\n"
                 "rm /etc/espalier/worker/*\n" + CONFIGURE +
@@ -153,16 +155,17 @@ class DeployTest(EspalierTest):
             "espalier", "workers", "--coordinator", "head:7700").stdout), 60)
 
     def go_back_from_certificates(self):
-        """Then neither side speaks TLS."""
+        """Installs certificates, changes the worker's coordinator alone, and goes back to
+        connections without TLS."""
         self.sh("espalier certs init && espalier certs issue coordinator head --host head\n"
                 "espalier certs issue worker node-1\n" + CONFIGURE +
                 " coordinator espalier-ca/coordinator-head\n" + CONFIGURE +
                 " worker espalier-ca/worker-node-1 head:7700\n")
-        # To change the coordinator alone; the address is one that YAML would take for a list.
+        # Changes only the coordinator. YAML would read this address as a list.
         self.sh(CONFIGURE + " worker /etc/espalier/worker '[::1]:7700'\n")
         self.assertEqual(self.sh("systemctl is-active espalier-worker"), "active\n")
-        wait_for("what it looks for", lambda: "looks for [::1]:7700" in self.machine.try_run(
-            "systemctl", "status", "espalier-worker").stdout, 60)
+        wait_for("the new address in the status", lambda: "looks for [::1]:7700" in
+                 self.machine.try_run("systemctl", "status", "espalier-worker").stdout, 60)
         self.attach_without_certificates()
 
     def refuse_what_stands_on_several_lines(self):

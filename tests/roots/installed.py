@@ -1,4 +1,4 @@
-"""What the tests on Debian systems share: the packages, and a small job."""
+"""Provides the packages and a small job for the tests on Debian systems."""
 import collections
 import json
 import os
@@ -13,7 +13,8 @@ Job = collections.namedtuple("Job", "path weights output")
 
 
 def package(test_class):
-    """A folder with the tarball and the Debian package; removed after the class's tests."""
+    """Returns a directory with the tarball and the Debian package. It is removed after the tests of
+    the class."""
     folder = tempfile.mkdtemp(prefix="espalier-packages-")
     test_class.addClassCleanup(shutil.rmtree, folder)
     subprocess.run([os.path.join(ROOT, "tools", "package"), "--allow-outdated", "--output",
@@ -28,7 +29,7 @@ def only(folder, ending):
 
 
 def ring_job(test, root, uid=0, output="/srv/job/bundle", **train):
-    """A job in /srv/job of that root, and the weights that the plain build trains."""
+    """Returns a job in /srv/job of that root, and the weights that the regular build trains."""
     spec = test.classes_spec(test.classes_csv("rows.csv", 1500), **train)
     weights = test.result("train", test.job("plain", dict(spec, output={
         "path": test.path("plain"), "overwrite": True})), "--workers", 1)["weights_sha256"]

@@ -1,5 +1,5 @@
-"""The services under a real systemd with a keytab, as deploy/README.md has it, and a secured HDFS
-that they reach as themselves."""
+"""Tests the services under a real systemd with a keytab, as in deploy/README.md, and a secured HDFS
+that they use under their own principal."""
 import glob
 import json
 import os
@@ -26,7 +26,7 @@ LIMIT_S = 60
 
 
 def page():
-    """(the units, their drop-in, the command for the keytab) of the page."""
+    """Returns (units, drop-in, command for the keytab) of the page."""
     with open(os.path.join(ROOT, "deploy", "README.md")) as f:
         _, _, section = f.read().partition("\n## A secured Hadoop\n")
     one, other, text = re.search(
@@ -55,8 +55,8 @@ class SecuredTest(EspalierTest):
             f.write(text)
 
     def bring_in(self):
-        """What the page takes for granted: the realm, Hadoop's configuration, the keytab, and the
-        way to all of it."""
+        """Provides what the page requires: the realm, Hadoop's configuration, the keytab, and
+        connections to the servers."""
         for address in (self.hdfs.daemon("kdc1")["rpc"], self.hdfs.daemon("nn1")["http"],
                         self.hdfs.daemon("dn1")["http"]):
             port = BorrowedPort(self.machine.first, int(address.rpartition(":")[2]))
@@ -72,7 +72,7 @@ class SecuredTest(EspalierTest):
                     self.root + "/etc/espalier/espalier.keytab")
 
     def edit(self, unit):
-        """`systemctl edit`, which wants a terminal and an editor."""
+        """Runs `systemctl edit`, which requires a terminal and an editor."""
         self.machine.run("env", "SYSTEMD_EDITOR=/srv/editor", "script", "--quiet", "--return",
                          "--command", "systemctl edit " + unit, "/dev/null")
 
@@ -116,9 +116,9 @@ class SecuredTest(EspalierTest):
         self.without_the_keytab(units)
 
     def without_the_keytab(self, units):
-        """It was the keytab: who has none is told so."""
+        """Checks that a job without the keytab fails with an error that says so."""
         self.machine.run("systemctl", "revert", *units)
-        for unit in units:  # still the way to the NameNode
+        for unit in units:  # keeps the configuration of HDFS
             self.put("/etc/systemd/system/%s.service.d/conf.conf" % unit,
                      "[Service]\nEnvironment=HADOOP_CONF_DIR=/etc/hadoop/conf\n")
         self.machine.run("systemctl", "daemon-reload")

@@ -1,4 +1,4 @@
-"""Both services under a real systemd: a Debian 12 that boots in a container."""
+"""Tests both services under a real systemd, in a Debian 12 that boots in a container."""
 import json
 import os
 import shutil
@@ -57,12 +57,12 @@ class SystemdTest(EspalierTest):
         wait_for("%d workers attached" % count, lambda: len(self.workers()) == count, LIMIT_S)
 
     def journal(self, unit):
-        """What it and systemd said of it in this test."""
+        """Returns the lines of the unit in this test, including those of systemd."""
         return self.machine.run("journalctl", "--no-pager", "--output=cat", "-u", unit,
                                 "--since=@%f" % self.began)
 
     def wait_for_restart(self, unit, before):
-        """With another process id, and attached."""
+        """Waits until the unit is active with another process id."""
         wait_for("the restart of " + unit, lambda: self.pid(unit) not in (0, before) and
                  self.show(unit, "ActiveState") == "active", LIMIT_S)
 
@@ -80,7 +80,7 @@ class SystemdTest(EspalierTest):
             f.write(text)
 
     def submit(self, **train):
-        """(the running `espalier submit`, the job)"""
+        """Submits a job. Returns (running `espalier submit`, job)."""
         job = ring_job(self, self.root, output=OUTPUT, **train)
         process = subprocess.Popen(
             self.machine.command("espalier", "submit", job.path, "--json"),
@@ -94,7 +94,7 @@ class SystemdTest(EspalierTest):
         return process, job
 
     def start_job(self):
-        """The same of a job of some seconds, once it trains."""
+        """Submits a job of a few seconds and waits until it trains. Returns the same as submit."""
         process, job = self.submit(epochs=1500)
         for line in iter(process.stdout.readline, ""):
             if '"event":"progress"' in line and '"step":0,' not in line:
@@ -145,7 +145,7 @@ class SystemdTest(EspalierTest):
         self.wait_for_workers(1)
 
     def start_second_worker(self):
-        """Beside the service's."""
+        """Starts a worker in addition to the worker of the service."""
         self.machine.run("systemd-run", "--quiet", "--unit=second", "--uid=espalier",
                          "--property=CacheDirectory=second", "espalier-worker", "--threads", "1",
                          "--spill-directory", "/var/cache/second")
@@ -163,7 +163,7 @@ class SystemdTest(EspalierTest):
         self.assert_right(process, job)
 
     def limit_stopping(self, seconds):
-        """TimeoutStopSec of the worker's service, until the end of the test."""
+        """Sets TimeoutStopSec of the worker's service until the end of the test."""
         folder = os.path.join(self.root, "etc/systemd/system/espalier-worker.service.d")
         os.makedirs(folder)
         self.addCleanup(self.machine.run, "systemctl", "daemon-reload")
@@ -181,7 +181,7 @@ class SystemdTest(EspalierTest):
         self.wait_for_workers(1)
         self.start_second_worker()
         process, job = self.start_job()
-        # Who is to take its share over does not get to it.
+        # The worker that would take over the share is stopped.
         self.machine.run("systemctl", "kill", "--signal=STOP", "second")
         began = time.monotonic()
         self.machine.run("systemctl", "stop", "espalier-worker")
@@ -196,11 +196,11 @@ class SystemdTest(EspalierTest):
 
     def test_a_drained_worker_is_not_started_again(self):
         self.machine.run("espalier", "drain", self.workers()[0])
-        wait_for("the worker's end", lambda: self.show("espalier-worker", "ActiveState") ==
+        wait_for("the end of the worker", lambda: self.show("espalier-worker", "ActiveState") ==
                  "inactive", LIMIT_S)
 
     def reload(self, old, new, words):
-        """Until the journal says so."""
+        """Changes the configuration, reloads the worker and waits for `words` in the journal."""
         self.configure("worker.yaml", old, new)
         self.machine.run("systemctl", "reload", "espalier-worker")
         wait_for("'%s' in the journal" % words, lambda: words in self.journal("espalier-worker"),

@@ -1,4 +1,4 @@
-"""What a fit shows while it runs, and what it leaves, however it ends."""
+"""Tests the output of a running fit and the files that it leaves after each kind of end."""
 import glob
 import io
 import os
@@ -30,10 +30,11 @@ class Terminal(io.StringIO):
 
 
 class PlaceTest(unittest.TestCase):
-    """The directory of a fit, without Spark."""
+    """Tests the directory of a fit without Spark."""
 
     def leave(self, error=None, *left):
-        """How often it is removed, and in how many seconds, when it is left with that error."""
+        """Leaves the directory with `error`. Returns how often the directory is removed, the
+        seconds of sleep, and the number of removals of other paths."""
         removed, slept = [], []
 
         def remove(_, where):
@@ -119,10 +120,10 @@ class EndsTest(daemons.EspalierTest):
         self.assertEqual(os.listdir(self.work), [])
 
     def interrupt(self, estimator, frame, when, error=KeyboardInterrupt):
-        """Ctrl-C in a fit once `when` is true."""
+        """Interrupts a fit, as Ctrl-C does, once `when` is true."""
         def at_once():
             try:
-                daemons.wait_for("the moment", when, sparks.LIMIT_S)
+                daemons.wait_for("the moment to interrupt", when, sparks.LIMIT_S)
             finally:
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         thread = threading.Thread(target=at_once)
@@ -132,7 +133,7 @@ class EndsTest(daemons.EspalierTest):
         thread.join()
 
     def interrupt_job(self, workers, state, then=lambda: True, **options):
-        """The same once its job is in that state and the fit waits for it."""
+        """Interrupts a fit once its job is in `state` and the fit waits for the result."""
         cluster = daemons.Cluster(self, workers)
         waits, result = threading.Event(), espalier.Job.result
 
@@ -144,7 +145,7 @@ class EndsTest(daemons.EspalierTest):
             estimator = self.estimator(cluster, maxIter=ENDLESS, **options)
             self.interrupt(estimator, self.frame, lambda: (
                 waits.is_set() and client.jobs()[0].state == state and then()))
-            daemons.wait_for("its end", lambda: client.jobs()[0].state == "CANCELLED",
+            daemons.wait_for("the end of the job", lambda: client.jobs()[0].state == "CANCELLED",
                              sparks.LIMIT_S)
         self.assert_clean()
 
@@ -157,7 +158,7 @@ class EndsTest(daemons.EspalierTest):
     def test_an_interrupt_leaves_checkpoints_only_where_they_were_asked_for(self):
         made = self.path("model.checkpoints")
 
-        def plant():  # what a longer training would write
+        def plant():  # writes checkpoints as a longer training would
             os.makedirs(made)
             open(os.path.join(made, "some"), "w").close()
             return True
@@ -167,7 +168,7 @@ class EndsTest(daemons.EspalierTest):
             self.assertFalse(os.path.exists(self.path("model")))
 
     def test_an_interrupt_while_rows_are_written_leaves_nothing(self):
-        """Not even of tasks that go on until it is looked again."""
+        """The removal is repeated for tasks that still run after the interrupt."""
         cluster = daemons.Cluster(self, 1)
         begun, go = self.path("begun"), self.path("go")
         os.mkdir(begun)
@@ -182,19 +183,19 @@ class EndsTest(daemons.EspalierTest):
 
         def let_them_go_on(_):
             open(go, "w").close()
-            daemons.wait_for("the tasks' end", lambda: not any(
+            daemons.wait_for("the end of the tasks", lambda: not any(
                 e.numRunningTasks() for e in tracker.getExecutorInfos()), sparks.LIMIT_S)
         frame = self.spark.range(0, 40, 1, 4).select(slow("id").alias("x"), "id")
         estimator = self.estimator(cluster, labelCol="id")
         with mock.patch.object(estimators, "time", mock.Mock(sleep=let_them_go_on)):
             self.interrupt(estimator, frame, lambda: len(os.listdir(begun)) == 2 and glob.glob(
                 os.path.join(self.work, "*", "rows", "_temporary")),
-                (KeyboardInterrupt, Py4JError))  # which PySpark makes of it meanwhile
+                (KeyboardInterrupt, Py4JError))  # PySpark may turn the interrupt into a Py4JError
         self.assert_clean()
-        self.assertLess(max(map(int, os.listdir(begun))), 20, "no further task has begun")
+        self.assertLess(max(map(int, os.listdir(begun))), 20, "further tasks have begun")
         with espalier.connect(cluster.address) as client:
             self.assertEqual(client.jobs(), [])
-        # Spark goes on, and so does the way to its JVM.
+        # Spark still works, and so does the connection to its JVM.
         self.assertEqual(self.spark.range(5).count(), 5)
 
     def test_a_fit_shows_its_progress_in_a_terminal_unless_it_is_told_not_to(self):
@@ -220,7 +221,7 @@ class EndsTest(daemons.EspalierTest):
             estimator = self.estimator(cluster, workDirectory="",
                                        output=os.path.join(self.work, "model"))
             estimator.fit(self.frame)
-            # And of files nothing is written there, nor anywhere else.
+            # Training on Parquet files writes no rows, neither there nor anywhere else.
             self.frame.selectExpr("x", "x > 3 large", "label").write.parquet(self.path("rows"))
             estimator.setInputCols(["x", "large"]).fit_on_parquet(self.path("rows", "*.parquet"))
         (rows, output, _), (pattern, _, there) = seen

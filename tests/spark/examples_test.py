@@ -1,4 +1,4 @@
-"""The scripts of deploy/spark/examples, by spark-submit, as a user runs them."""
+"""Runs the scripts of deploy/spark/examples with spark-submit, as a user does."""
 import os
 import re
 import subprocess
@@ -47,7 +47,7 @@ class ExamplesTest(daemons.EspalierTest):
             self.assertEqual(list(hdfs.files.names("/tmp/work")), [])
 
     def test_sparks_perceptron_with_another_import(self):
-        """Our example, and the one that comes with Spark, which is changed by this test alone."""
+        """Compares our example with Spark's own, in which this test changes the import."""
         cluster = daemons.Cluster(self, 1)
         self.environment.update(ESPALIER_COORDINATOR=cluster.address,
                                 ESPALIER_WORK_DIRECTORY=self.path("work"))

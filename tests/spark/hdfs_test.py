@@ -1,4 +1,4 @@
-"""Spark as a submitter with everything on a real HDFS: rows, bundle, and the saved model."""
+"""Tests Spark as a submitter with rows, bundle and saved model on a real HDFS."""
 import os
 import unittest
 

@@ -1,4 +1,5 @@
-"""Which sessions of Spark's are taken, and who Spark is by Kerberos: with neither of them."""
+"""Tests which Spark sessions are accepted and the Kerberos identity of Spark. Runs neither Spark
+nor Kerberos."""
 import contextlib
 import importlib.util
 import io
@@ -19,7 +20,8 @@ from espalier.spark import estimator as estimators
 
 
 class ConnectSession:
-    """As much of one as says what it is: all else is refused by Spark Connect's, too."""
+    """A session that shows only its class. Spark Connect's real session rejects the other
+    attributes, too."""
 
     def __getattr__(self, name):
         raise AttributeError("[JVM_ATTRIBUTE_NOT_SUPPORTED] Attribute `%s`" % name)
@@ -29,7 +31,7 @@ ConnectSession.__module__ = "pyspark.sql.connect.session"
 
 
 class OfOthers(ConnectSession):
-    """As of those who build on it."""
+    """A session class of a product that builds on Spark Connect."""
 
 
 class ConnectTest(unittest.TestCase):
@@ -64,11 +66,11 @@ class ConnectTest(unittest.TestCase):
 
 
 class Java(Exception):
-    """What Py4J says of an exception of Java's."""
+    """The error that Py4J raises for a Java exception."""
 
 
 class DelegationTest(unittest.TestCase):
-    """Of Spark's JVM, played by mocks; kerberos_test.py has the real one."""
+    """Tests delegation tokens with mocks of Spark's JVM. kerberos_test.py uses a real one."""
 
     def setUp(self):
         self.user = mock.Mock(**{"getUserName.return_value": "ann@R",
@@ -90,7 +92,7 @@ class DelegationTest(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def proxied_by(self, ticket):
-        """Spark's user is one by whom another one stands, with or without a ticket."""
+        """Makes Spark's user a proxy user whose real user has a ticket or not."""
         self.user.hasKerberosCredentials.return_value = False
         self.user.getRealUser.return_value = mock.Mock(**{
             "getUserName.return_value": "svc@R", "hasKerberosCredentials.return_value": ticket})
@@ -166,7 +168,7 @@ class DelegationTest(unittest.TestCase):
 
             def encode():
                 other = threading.Thread(target=answer, args=("!ysof another thread",))
-                other.start()  # says what it says
+                other.start()  # its answer is logged
                 other.join()
                 return answer("!ysSECRET")
             self.there.getDelegationToken.return_value.encodeToUrlString.side_effect = encode

@@ -1,5 +1,5 @@
-"""Spark as a submitter with a secured HDFS: whose a job is when Spark's JVM alone has a keytab,
-when there is a ticket, and where delegation tokens are all, as in a container of YARN's."""
+"""Tests the owner of a job that Spark submits with a secured HDFS: with a keytab in Spark's JVM
+only, with a ticket, and with only delegation tokens, as in a YARN container."""
 import os
 import shutil
 import unittest
@@ -13,7 +13,7 @@ from hadoop import Hdfs
 
 from espalier import _hadoop_token
 
-# At DEBUG, where Py4J says what Java answers.
+# Logs at DEBUG, where Py4J shows Java's answers.
 FIT = """
 import logging
 import sys
@@ -30,11 +30,11 @@ model = EspalierClassifier(coordinator=address, workDirectory=work, output=outpu
                            hiddenLayers=[4], verbose=False).fit(frame)
 print("scored %d rows" % model.transform(frame).count())
 """
-TOKEN_MARK = "YWxpY2V"  # Base64 of "alice@" as it stands in each token of hers that was got by RPC
+TOKEN_MARK = "YWxpY2V"  # Base64 of "alice@", part of each token that alice gets by RPC
 
 
 class SparkKerberosTest(daemons.EspalierTest):
-    """The daemons are `espalier` by their keytab; Spark is alice, or nobody."""
+    """The daemons have a keytab of `espalier`. Spark is alice or has no identity."""
 
     @classmethod
     def setUpClass(cls):
@@ -60,7 +60,7 @@ class SparkKerberosTest(daemons.EspalierTest):
         return hadoop_kdc.ticket_env(self.hdfs.state, "alice", self.directory)
 
     def fit(self, output, *options, code=0):
-        """What it said."""
+        """Runs the script FIT. Returns its output."""
         java = " ".join(hadoop_kdc.java_flags(self.hdfs.state))
         said = sparks.run(
             self, self.write("fit.py", FIT), self.cluster.address, self.root + "/work",

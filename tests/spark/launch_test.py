@@ -1,4 +1,4 @@
-"""launch_on_spark on a Spark of several executors, each a process of its own, one task each."""
+"""Tests launch_on_spark on a Spark with several executors: separate processes, one task each."""
 import os
 import shutil
 import signal
@@ -26,8 +26,8 @@ class LaunchTest(daemons.EspalierTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # Workers that pause before each step: jobs last until somebody has come for one that is
-        # killed, however fast the machine is.
+        # Workers pause before each step, so that a job outlasts the replacement of a killed worker
+        # even on a fast machine.
         os.environ["ESPALIER_HOME"] = home = tempfile.mkdtemp(prefix="espalier-home-")
         cls.addClassCleanup(shutil.rmtree, home)
         cls.addClassCleanup(os.environ.pop, "ESPALIER_HOME")
@@ -37,10 +37,10 @@ class LaunchTest(daemons.EspalierTest):
                               ("espalier-coordinator", "bin/espalier-coordinator"),
                               ("espalier-worker", "testing/telltale-worker")):
             os.symlink(os.path.join(build, program), os.path.join(home, "bin", name))
-        # Executors that come later fetch it, too.
+        # Executors that start later fetch the package, too.
         cls.packages = tempfile.mkdtemp(prefix="espalier-package-")
         cls.addClassCleanup(shutil.rmtree, cls.packages)
-        # Where Spark puts the executors of such a cluster, beside itself.
+        # Spark puts the executors of a local cluster in its installation directory.
         cls.addClassCleanup(shutil.rmtree, os.path.join(os.path.dirname(pyspark.__file__), "work"),
                             ignore_errors=True)
         cls.spark = sparks.session(cls, "local-cluster[3,1,512]",
@@ -62,7 +62,7 @@ class LaunchTest(daemons.EspalierTest):
         return sparks.processes("%s:" % self.name)
 
     def assert_gone(self):
-        daemons.wait_for("the workers' end", lambda: not self.workers(), 60)
+        daemons.wait_for("the end of the workers", lambda: not self.workers(), 60)
         self.assertEqual(sparks.processes("espalier-spark-"), [])
         self.assertFalse([v for v in os.environ if v.startswith("ESPALIER_") and
                           not v.startswith("ESPALIER_TEST_") and
@@ -98,7 +98,7 @@ class LaunchTest(daemons.EspalierTest):
         self.assertEqual(os.listdir(self.path("work")), [])
 
     def test_a_lost_worker_and_a_lost_executor_cost_the_others_nothing(self):
-        epochs = 700  # of 16 steps
+        epochs = 700  # of 16 steps each
         local = espalier.train(self.spec("local", epochs), workers=1, threads=1, progress=False)
         with self.launch(2) as cluster:
             job = cluster.submit(self.spec("far", epochs))
@@ -106,7 +106,8 @@ class LaunchTest(daemons.EspalierTest):
             next(steps)
             first, second = sorted(self.workers())
             os.kill(first, signal.SIGKILL)
-            daemons.wait_for("another worker", lambda: set(self.workers()) - {first, second}, 120)
+            daemons.wait_for("the start of another worker",
+                             lambda: set(self.workers()) - {first, second}, 120)
             next(steps)
             self.assertIn("killed by signal 9", cluster.losses()[0])
             executor = parent(parent(parent(second)))
@@ -116,7 +117,8 @@ class LaunchTest(daemons.EspalierTest):
             result = job.result(timeout=sparks.LIMIT_S, progress=False)
             self.assertGreater(job.info().generation, 2)
             self.assertEqual(result.weights_sha256, local.weights_sha256)
-            daemons.wait_for("another executor's worker", lambda: len(self.workers()) == 2, 120)
+            daemons.wait_for("the start of a worker in another executor",
+                             lambda: len(self.workers()) == 2, 120)
         self.assert_gone()
 
     def test_all_or_none_and_what_lacks_is_named(self):
@@ -143,7 +145,8 @@ class LaunchTest(daemons.EspalierTest):
                 for event in job.watch():
                     if isinstance(event, espalier.Evaluation):
                         break
-            daemons.wait_for("its leave", lambda: [w.name for w in client.workers()] == ["node-1"])
+            daemons.wait_for("the leave of the worker",
+                             lambda: [w.name for w in client.workers()] == ["node-1"])
             self.assertFalse(job.info().state.final)
             job.cancel()
         self.assert_gone()
@@ -154,7 +157,7 @@ class LaunchTest(daemons.EspalierTest):
         watched = []
         thread = threading.Thread(target=lambda: watched.extend(self.outcome(job)))
         thread.start()
-        daemons.wait_for("its training", lambda: job.info().state == "TRAINING", 60)
+        daemons.wait_for("the training of the job", lambda: job.info().state == "TRAINING", 60)
         cluster.stop()
         thread.join(60)
         self.assertIn(type(watched[0]), (espalier.JobCancelledError, espalier.CancelledError,

@@ -1,4 +1,4 @@
-"""What Spark's estimators and models do without a JVM and without a cluster."""
+"""Tests the Spark estimators and models without a JVM and without a cluster."""
 import os
 import sys
 import tempfile
@@ -17,7 +17,7 @@ import bundles  # noqa: E402
 
 
 def bytes_of(folder):
-    """A bundle's two files."""
+    """Returns the contents of a bundle's two files."""
     found = []
     for name in ("model.json", "weights.safetensors"):
         with open(os.path.join(folder, name), "rb") as f:
@@ -27,7 +27,8 @@ def bytes_of(folder):
 
 class FitTest(unittest.TestCase):
     def fit(self, **job):
-        """What _run raises, and how often the job was cancelled. `begun` is called for a job."""
+        """Returns the type of error that _run raises and how often it cancels the job. Checks that
+        `begun` is called for the job."""
         cluster, begun = mock.MagicMock(), mock.Mock()
         job = mock.MagicMock(**job)
         cluster.__enter__.return_value.submit.return_value = job

@@ -1,4 +1,4 @@
-"""From Params to job files, and through real daemons to models; no Spark runs."""
+"""Tests the job files made of Params and trains them with real daemons, without Spark."""
 import json
 import re
 import subprocess
@@ -82,7 +82,7 @@ class ParamsTest(daemons.EspalierTest):
                 ("model: {task: regression}", "'model.task', .*EspalierRegressor")):
             for kind in (EspalierClassifier, EspalierRegressor, MultilayerPerceptronClassifier):
                 with self.assertRaisesRegex(espalier.InvalidArgumentError, "^job: found " + words):
-                    kind(job=job).coded_columns()  # which is asked for before rows are written
+                    kind(job=job).coded_columns()  # called before any rows are written
         for job, section in (("data: null", "data"), ("model: 5", "model")):
             with self.assertRaisesRegex(espalier.InvalidArgumentError,
                                         "^job: expected a map in '%s'$" % section):

@@ -1,4 +1,5 @@
-"""Spark's perceptron by the cluster: what programs of Spark's do with it, beside Spark's own."""
+"""Compares the cluster's MultilayerPerceptronClassifier with Spark's own, as Spark programs use
+it."""
 import os
 import unittest
 
@@ -33,7 +34,7 @@ class PerceptronTest(daemons.EspalierTest):
         x = rng.normal(size=(300, 3))
         label = np.digitize(x[:, 0] + x[:, 1] * x[:, 2] + 0.5 * rng.normal(size=300), [-0.5, 0.8])
         rows = [(float(y), Vectors.dense(row)) for y, row in zip(label, x)]
-        # In one partition: Spark's loss is that of all rows only if its blocks are of equal size.
+        # One partition, because Spark's loss covers all rows only if its blocks have equal sizes.
         cls.frame = cls.spark.createDataFrame(rows, ["label", "features"]).coalesce(1).cache()
 
     def setUp(self):
@@ -41,7 +42,7 @@ class PerceptronTest(daemons.EspalierTest):
         self.work = self.path("work")
 
     def trainer(self, **options):
-        """One that trains: of a cluster with a worker."""
+        """Returns a classifier that trains on a cluster with one worker."""
         if "coordinator" not in options:
             options["coordinator"] = daemons.Cluster(self, 1).address
         return MultilayerPerceptronClassifier(**dict(
@@ -110,7 +111,7 @@ class PerceptronTest(daemons.EspalierTest):
             self.assertEqual((mine.predictionCol, mine.labelCol, mine.weightCol),
                              ("prediction", "label", ""))
             self.assertEqual(set(mine.predictions.columns), set(sparks_own.predictions.columns))
-        # As Spark's benchmarks go on: with the weights so far.
+        # Continues with the current weights, as Spark's benchmarks do.
         again = trainer.setInitialWeights(ours.weights).setMaxIter(1).fit(self.frame)
         self.assertAlmostEqual(again.summary().objectiveHistory[0],
                                ours.summary().objectiveHistory[-1], places=12)

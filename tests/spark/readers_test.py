@@ -1,4 +1,4 @@
-"""What Espalier reads from files that Spark has written, compared with what Spark reads."""
+"""Compares the values that Espalier and Spark read from files that Spark has written."""
 import datetime
 import decimal
 import os
@@ -60,7 +60,7 @@ class ReadersTest(unittest.TestCase):
         return F.col(name).cast("timestamp").cast("double").alias(name)
 
     def compare(self, name, path, frame, numbers, csv_options=None):
-        """Values of `frame`, which Spark has read from `path`."""
+        """Compares Espalier's values of `path` with those of `frame`, which Spark read from it."""
         columns = [*numbers, "flag", "day", "at"]
         job = identity.job(self.folder, name, numbers, ["flag"], ["day", "at"], csv_options)
         bundle = os.path.join(self.folder, name + ".bundle")
@@ -94,7 +94,7 @@ class ReadersTest(unittest.TestCase):
         self.frame.write.csv(path, header=True, timestampFormat="yyyy-MM-dd HH:mm:ss.SSS")
         read = self.spark.read.csv(path, header=True, schema=self.frame.schema,
                                    timestampFormat="yyyy-MM-dd HH:mm:ss.SSS")
-        numbers = [n for n in NUMBERS if n != "f32"]  # floats in decimal become doubles here
+        numbers = [n for n in NUMBERS if n != "f32"]  # decimal text of floats is read as doubles
         self.compare("escape", path, read, numbers, {"escape": "\\"})
 
 

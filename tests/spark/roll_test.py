@@ -1,4 +1,4 @@
-"""Who holds a place in a cluster of Spark's tasks, and who does not get one."""
+"""Tests which connections get a place in a cluster of Spark tasks."""
 import collections
 import json
 import os
@@ -15,7 +15,7 @@ from espalier.spark import keeper, roll
 
 class RollTest(unittest.TestCase):
     def setUp(self):
-        # Whoever is hung up within a test's patience has done something to be.
+        # The limit is long, so that a connection is closed only because of what it sent.
         patch = mock.patch.object(roll, "_HELLO_SECONDS", 120)
         patch.start()
         self.addCleanup(patch.stop)
@@ -23,7 +23,8 @@ class RollTest(unittest.TestCase):
         self.addCleanup(self.roll.end)
 
     def call(self, hello=None, **said):
-        """A connection that says `hello`, or the proof of a seat; `said`: in place of its words."""
+        """Connects and sends `hello`, by default the proof of a seat. `said` replaces fields of the
+        proof."""
         line = socket.create_connection(("127.0.0.1", self.roll.port), timeout=30)
         self.addCleanup(line.close)
         if hello is None:
@@ -35,14 +36,14 @@ class RollTest(unittest.TestCase):
         return line
 
     def assert_hung_up(self, line, about=None):
-        """At once or after the challenge."""
+        """Checks that the roll closes the connection, before or after the challenge."""
         try:
             while line.recv(1024):
                 pass
         except ConnectionResetError:
-            pass  # the same, with more unread
+            pass  # also closed, with unread data
         except TimeoutError:
-            self.fail("it is not hung up: %r" % (about,))
+            self.fail("the connection is still open: %r" % (about,))
 
     def test_only_who_proves_to_have_the_key_has_a_place(self):
         heard = roll.proof_of(self.roll.key, "heard before", 0).encode()
@@ -58,7 +59,7 @@ class RollTest(unittest.TestCase):
             self.assert_hung_up(self.call(**said), said)
         self.assertEqual(self.roll.hosts(), {})
         self.assertFalse(self.roll.wait(time.monotonic() + 0.1))
-        daemons.wait_for("their threads' ends", lambda: not self.roll._unproved)
+        daemons.wait_for("the end of their threads", lambda: not self.roll._unproved)
 
     def test_the_key_does_not_travel(self):
         seen = b""
@@ -84,8 +85,8 @@ class RollTest(unittest.TestCase):
                          {"seat": 1, "proof": roll.proof_of(self.roll.key, "c", 1)})
 
     def test_who_only_connects_keeps_nobody_out(self):
-        held = self.call()  # one who has proved itself is not in question
-        daemons.wait_for("its place", lambda: self.roll.hosts() == {0: "127.0.0.1"})
+        held = self.call()  # a proved connection is not closed to make room
+        daemons.wait_for("the first place", lambda: self.roll.hosts() == {0: "127.0.0.1"})
         lines = [self.call(b"") for _ in range(4 * 2 + roll._UNPROVED_MORE + 3)]
         self.assert_hung_up(lines[0])
         self.call(seat=1)
@@ -104,17 +105,17 @@ class RollTest(unittest.TestCase):
         counted = collections.Counter(self.roll._unproved.values())
         self.assertIn("10.0.0.1", counted)
         pairs[1][1].settimeout(30)
-        self.assertEqual(pairs[1][1].recv(1), b"")  # the oldest of 10.0.0.2
+        self.assertEqual(pairs[1][1].recv(1), b"")  # the oldest line of 10.0.0.2
 
     def test_who_proves_nothing_in_time_is_hung_up(self):
         with mock.patch.object(roll, "_HELLO_SECONDS", 0.2):
             line = self.call(b"")
             self.assert_hung_up(line)
-        daemons.wait_for("its thread's end", lambda: not self.roll._unproved)
+        daemons.wait_for("the end of its thread", lambda: not self.roll._unproved)
 
     def test_a_second_line_of_a_seat_ends_the_first(self):
         first = self.call(seat=0)
-        daemons.wait_for("its place", lambda: self.roll.hosts())
+        daemons.wait_for("the first place", lambda: self.roll.hosts())
         second = self.call(seat=0)
         self.assert_hung_up(first)
         self.call(seat=1)
@@ -134,7 +135,7 @@ class RollTest(unittest.TestCase):
         self.roll.begin()
         self.assertEqual([roll.read_line(line) for line in lines], [{"number": 1}, {"number": 2}])
         lines[0].close()
-        daemons.wait_for("its end", lambda: self.roll.hosts() == {1: "127.0.0.1"})
+        daemons.wait_for("the end of its place", lambda: self.roll.hosts() == {1: "127.0.0.1"})
         again = self.call(seat=0)
         self.assertEqual(roll.read_line(again), {"number": 3})
         self.roll.note("lost")
@@ -144,7 +145,7 @@ class RollTest(unittest.TestCase):
 
     def test_an_end_before_the_beginning_is_of_nobody_who_works(self):
         line = self.call(seat=0)
-        daemons.wait_for("its place", lambda: self.roll.hosts())
+        daemons.wait_for("the place", lambda: self.roll.hosts())
         self.assertEqual(self.roll.end(), set())
         self.assert_hung_up(line)
 

@@ -1,5 +1,5 @@
-"""How launch_on_spark holds its places, with the real daemons and no Spark: its context is played
-by threads, whose tasks can be lost at will."""
+"""Tests how launch_on_spark keeps its places, with real daemons and without Spark. Threads replace
+Spark's tasks, and the tests can lose them at will."""
 import os
 import signal
 import threading
@@ -14,7 +14,7 @@ import espalier
 from espalier.spark import launch, launch_on_spark, own_coordinator
 
 LIMIT_S = 240
-BOUND_S = 30  # well below what is waited for workers that leave
+BOUND_S = 30  # well below the wait for workers that leave
 
 
 class Conf(dict):
@@ -23,15 +23,15 @@ class Conf(dict):
 
 
 class Context:
-    """As much of a SparkContext as is used: `slots` tasks run at a time."""
+    """The used part of a SparkContext. `slots` tasks run at a time."""
 
     def __init__(self, slots):
         self.free = threading.Semaphore(slots)
         self.group = threading.local()
-        self.asked = set()  # groups that are to be cancelled
-        self.cancelled = set()  # those of them that wait: Spark knows only jobs that it has got
+        self.asked = set()  # groups whose cancellation was requested
+        self.cancelled = set()  # requested groups that waited; Spark cancels only known jobs
         self.waiting = set()
-        self.lose = set()  # seats whose next task Spark gives up at once
+        self.lose = set()  # seats whose next task fails at once
 
     def getConf(self):
         return Conf({"spark.driver.host": "127.0.0.1", "spark.task.cpus": "1"})
@@ -84,7 +84,7 @@ class SeatsTest(daemons.EspalierTest):
         super().setUp()
         os.environ["ESPALIER_HOME"] = os.path.join(daemons.ROOT, "build")
         self.addCleanup(os.environ.pop, "ESPALIER_HOME")
-        for patch in (mock.patch.object(launch.hadoop, "site", lambda _: b""),  # asks a JVM
+        for patch in (mock.patch.object(launch.hadoop, "site", lambda _: b""),  # needs a JVM
                       mock.patch.object(launch, "InheritableThread", threading.Thread)):
             patch.start()
             self.addCleanup(patch.stop)
@@ -113,14 +113,14 @@ class SeatsTest(daemons.EspalierTest):
         local = espalier.train(self.spec("local", 150), workers=1, threads=1, progress=False)
         with self.launch(3, 2) as cluster:
             self.assertEqual(os.environ["ESPALIER_COORDINATOR"], cluster.address)
-            with espalier.connect() as client:  # by the environment, encrypted
+            with espalier.connect() as client:  # address and certificates come from the environment
                 names = sorted(w.name for w in client.workers())
                 self.assertEqual(names, [self.name + ":1", self.name + ":2"])
                 job = cluster.submit(self.spec("far", 150))
                 steps = (e for e in job.watch() if isinstance(e, espalier.Evaluation))
                 next(steps)
                 os.kill(self.workers()[0], signal.SIGKILL)
-                daemons.wait_for("another one", lambda: self.name + ":3" in [
+                daemons.wait_for("another worker", lambda: self.name + ":3" in [
                     w.name for w in client.workers()], LIMIT_S)
                 self.assertEqual(len(client.workers()), 2)
             result = job.result(timeout=LIMIT_S, progress=False)
@@ -162,12 +162,12 @@ class SeatsTest(daemons.EspalierTest):
         taken = threading.Thread(target=session.sparkContext.free.acquire)
         taken.start()
         os.kill(self.workers()[0], signal.SIGKILL)
-        daemons.wait_for("a task that waits", lambda: session.sparkContext.waiting, LIMIT_S)
+        daemons.wait_for("a waiting task", lambda: session.sparkContext.waiting, LIMIT_S)
         waiting = set(session.sparkContext.waiting)
         began = time.monotonic()
         cluster.stop()
         self.assertLess(time.monotonic() - began, BOUND_S)
-        # A worker that leaves hands its share over, which its task's end would cut off.
+        # A leaving worker hands over its share. The end of its task would interrupt that.
         self.assertEqual(session.sparkContext.asked, waiting)
         self.assertFalse([t for t in cluster._threads if t.is_alive()])
         self.assert_gone()
@@ -229,7 +229,7 @@ class SeatsTest(daemons.EspalierTest):
         with mock.patch.dict(os.environ, operator), espalier.connect(there.address) as client:
             with self.launch(1, 1, coordinator=there.address, tls=tls):
                 self.assertEqual([w.name for w in client.workers()], [self.name + ":1"])
-            daemons.wait_for("its leave", lambda: not client.workers(), 60)
+            daemons.wait_for("the leave of the worker", lambda: not client.workers(), 60)
         self.assert_gone()
 
     def test_a_task_spark_gives_up_is_asked_for_again(self):
@@ -238,8 +238,8 @@ class SeatsTest(daemons.EspalierTest):
             context.lose.add(0)
             os.kill(self.workers()[0], signal.SIGKILL)
             with cluster.connect() as client:
-                daemons.wait_for("the second one", lambda: [w.name for w in client.workers()] == [
-                    self.name + ":2"], LIMIT_S)
+                daemons.wait_for("the second worker", lambda: [
+                    w.name for w in client.workers()] == [self.name + ":2"], LIMIT_S)
             self.assertIn("Spark gave a task up: org.apache.spark.SparkException: executor 7 is "
                           "lost", cluster.losses()[1])
 

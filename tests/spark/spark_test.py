@@ -1,4 +1,4 @@
-"""Spark as a submitter: real PySpark, real daemons."""
+"""Tests Spark as a submitter, with real PySpark and real daemons."""
 import glob
 import os
 import re
@@ -105,7 +105,7 @@ class SparkTest(daemons.EspalierTest):
 
     def test_input_columns_weights_and_a_validation_column_reach_the_job(self):
         frame = self.frame.withColumn("w", F.when(F.col("a") > 0, 2.0).otherwise(1.0))
-        frame = frame.withColumnRenamed("a", "a.x")  # the dot is of the name
+        frame = frame.withColumnRenamed("a", "a.x")  # the dot is part of the name
         regressor = EspalierRegressor(inputCols=["a.x", "b", "c"], labelCol="score", weightCol="w",
                                       validationIndicatorCol="held", **self.options)
         model = regressor.setMaxIter(20).fit(frame)
@@ -130,7 +130,7 @@ class SparkTest(daemons.EspalierTest):
         rows = [(2.0 * (i % 2), float(i % 2)) for i in range(200)]
         frame = self.spark.createDataFrame(rows, ["label", "x"])
         model = EspalierClassifier(inputCols=["x"], weightCol="", validationIndicatorCol="",
-                                   **self.options).fit(frame)  # as in Spark: none
+                                   **self.options).fit(frame)  # as in Spark
         row = model.transform(frame.filter("label = 2")).first()
         self.assertEqual((row.prediction, row.probability.size, row.probability[1]), (2.0, 3, 0.0))
 
@@ -152,7 +152,7 @@ class SparkTest(daemons.EspalierTest):
         with espalier.connect(self.cluster.address) as cluster:
             self.assertEqual([j.state for j in cluster.jobs()], ["SUCCEEDED"] * 5)
             outputs = [j.output for j in cluster.jobs()]
-        self.assertEqual(outputs.count(output), 1, "the output is the best model's alone")
+        self.assertEqual(outputs.count(output), 1, "only the best model is in the output")
         self.assertEqual(espalier.load(output).weights_sha256,
                          best.bestModel.model().weights_sha256)
         self.assert_clean()
@@ -189,7 +189,7 @@ class SparkTest(daemons.EspalierTest):
             strange = data.limit(1).selectExpr(*["'paris' city" if c == "city" else c
                                                  for c in data.columns])
             self.assertEqual(len(model.transform(strange).collect()), 1)
-        least = 2 ** 53  # from which on a double does not have each whole number
+        least = 2 ** 53  # from here on, a double does not represent each integer
         ids = self.spark.createDataFrame([(least + i % 2, i % 2) for i in range(400)],
                                          "id long, label int")
         model = EspalierClassifier(inputCols=["id"], categoricalCols=["id"],
@@ -197,7 +197,7 @@ class SparkTest(daemons.EspalierTest):
         beside = ids.limit(20).unionByName(
             self.spark.createDataFrame([(None, 0)], ids.schema)).coalesce(1)
         wrong = model.transform(beside).filter("prediction != id - %d" % least)
-        self.assertEqual(wrong.count(), 0, "a null beside them changes no number")
+        self.assertEqual(wrong.count(), 0, "a null in the same column changes no number")
         self.assert_clean()
         with self.assertRaisesRegex(espalier.InvalidArgumentError,
                                     "embeddingSizes: found 2 sizes for 3 categoricalCols"):

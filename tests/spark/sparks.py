@@ -1,4 +1,4 @@
-"""PySpark for the tests: sessions on loopback, and scripts by spark-submit."""
+"""Provides PySpark sessions on loopback and runs scripts with spark-submit."""
 import os
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pyspark
 from pyspark.sql import SparkSession
 
-# At the end: tests there are called as some here are.
+# At the end of the path, because some tests there have the same names as tests here.
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
 import daemons  # noqa: E402
 
@@ -15,8 +15,8 @@ import package_python  # noqa: E402  in tools/lib, which `daemons` puts on the p
 
 SUBMIT = os.path.join(os.path.dirname(pyspark.__file__), "bin", "spark-submit")
 DEPLOY = os.path.join(daemons.ROOT, "deploy", "spark")
-LIMIT_S = 600  # a JVM that starts on a busy machine takes its time
-# JVMs that start fast rather than run fast.
+LIMIT_S = 600  # a JVM starts slowly on a busy machine
+# Makes JVMs start fast rather than run fast.
 os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 CONF = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR", "spark.driver.memory": "512m",
@@ -27,7 +27,7 @@ HOST = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 
 def session(test, master="local[2]", **conf):
-    """A session until the end of that test class."""
+    """Returns a session that is stopped at the end of that test class."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(master).appName("espalier")
     for key, value in dict(CONF, **conf).items():
@@ -38,7 +38,7 @@ def session(test, master="local[2]", **conf):
 
 
 def yarn_conf(mode):
-    """For applications on a YARN of this machine."""
+    """Returns the settings of applications on a YARN of this machine."""
     out = {"spark.yarn.jars": "local:%s/*" % JARS, "spark.executor.memory": "512m",
            "spark.driver.memory": "512m", "spark.yarn.am.memory": "512m",
            "spark.ui.enabled": "false", "spark.log.level": "WARN",
@@ -55,15 +55,15 @@ def yarn_conf(mode):
 
 
 def wheel(test):
-    """The client as --py-files takes it."""
+    """Returns the path of the Python client as an archive for --py-files."""
     made = package_python.build(test.path("wheel"), 1_700_000_000)
     shutil.copyfile(made, test.path("espalier.zip"))
     return test.path("espalier.zip")
 
 
 def start(test, script, *arguments, master="local[2]", options=(), conf=CONF):
-    """spark-submit of a script; killed at the end of the test when it still runs. In a session of
-    its own, so that a signal may go to all of its processes."""
+    """Starts spark-submit with a script, in a new session, so that a signal reaches all of its
+    processes. A process that still runs at the end of the test is killed."""
     command = [SUBMIT, "--master", master]
     command += [word for pair in conf.items() for word in ("--conf", "%s=%s" % pair)]
     command += list(options) + [script] + [str(a) for a in arguments]
@@ -81,7 +81,8 @@ def start(test, script, *arguments, master="local[2]", options=(), conf=CONF):
 
 
 def run(test, script, *arguments, code=0, **options):
-    """The same to its end; what it said. spark-submit joins both streams of a script anyway."""
+    """Runs spark-submit to its end and returns its output. spark-submit merges both streams of a
+    script anyway."""
     return finish(test, start(test, script, *arguments, **options), code)
 
 
@@ -91,23 +92,24 @@ def finish(test, process, code=0):
     except subprocess.TimeoutExpired:
         process.kill()
         out, _ = process.communicate()
-        test.fail("it did not end within %d s\n%s" % (LIMIT_S, out))
+        test.fail("spark-submit did not end within %d s\n%s" % (LIMIT_S, out))
     test.assertEqual(process.returncode, code, out)
     return out
 
 
 def await_training(test, process, client, jobs=1):
-    """Until a program that runs has submitted so many jobs, and one of them trains."""
+    """Waits until the program has submitted `jobs` jobs and one of them trains."""
     def trains():
         if process.poll() is not None:
-            test.fail("it has ended with %d\n%s" % (process.returncode, process.stdout.read()))
+            test.fail("spark-submit has ended with %d\n%s" %
+                      (process.returncode, process.stdout.read()))
         states = [j.state for j in client.jobs()]
         return len(states) >= jobs and "TRAINING" in states
-    daemons.wait_for("a training", trains, LIMIT_S)
+    daemons.wait_for("the training of a job", trains, LIMIT_S)
 
 
 def processes(word):
-    """Ids of processes with that word on their command lines."""
+    """Returns the ids of processes with that word on their command lines."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

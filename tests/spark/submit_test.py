@@ -1,4 +1,4 @@
-"""deploy/spark/submit.py: by a real spark-submit in client mode, and its exit codes one by one in
+"""Tests deploy/spark/submit.py with a real spark-submit in client mode. Tests its exit codes in
 this process, where a session starts faster."""
 import contextlib
 import importlib.util
@@ -18,7 +18,7 @@ SCRIPT = os.path.join(sparks.DEPLOY, "submit.py")
 
 
 class SubmitterTest(daemons.EspalierTest):
-    """A cluster of one worker, and a table."""
+    """Starts a cluster of one worker and writes a table."""
 
     def setUp(self):
         super().setUp()
@@ -42,14 +42,15 @@ class SubmitTest(SubmitterTest):
                          there.weights_sha256)
 
     def running(self):
-        """A spark-submit whose job trains."""
+        """Returns a running spark-submit whose job trains."""
         process = sparks.start(self, SCRIPT, self.job("long", self.long_spec(self.rows)),
                                "--coordinator", self.cluster.address)
         sparks.await_training(self, process, self.client)
         return process
 
     def await_cancelled(self):
-        daemons.wait_for("its end", lambda: self.client.jobs()[-1].state == "CANCELLED", 60)
+        daemons.wait_for("the end of the job",
+                         lambda: self.client.jobs()[-1].state == "CANCELLED", 60)
 
     def test_ctrl_c_cancels_the_job(self):
         process = self.running()
@@ -72,7 +73,7 @@ def script():
 
 
 class WordsTest(daemons.EspalierTest):
-    """What needs neither Spark nor a cluster."""
+    """Tests of the script that need neither Spark nor a cluster."""
 
     def setUp(self):
         super().setUp()
@@ -95,7 +96,7 @@ class WordsTest(daemons.EspalierTest):
         cancelled = []
 
         def cancel():
-            os.kill(os.getpid(), signal.SIGTERM)  # as the JVM's end sends it
+            os.kill(os.getpid(), signal.SIGTERM)  # sent when the JVM ends
             os.kill(os.getpid(), signal.SIGINT)
             cancelled.append(True)
         for end in (BrokenPipeError, KeyboardInterrupt):
@@ -115,10 +116,10 @@ class WordsTest(daemons.EspalierTest):
             def read(mode):
                 spark = mock.Mock(**{"conf.get.return_value": mode})
                 return self.submit.read_job(spark, "conf/job.yaml")
-            self.write("job.yaml", "output: /here\n")  # as in a container of YARN's
+            self.write("job.yaml", "output: /here\n")  # as in a YARN container
             self.assertIn("output: /here", read("cluster"))
             with self.assertRaisesRegex(espalier.NotFoundError, "no job file conf/job.yaml"):
-                read("client")  # where it is somebody else's
+                read("client")  # in client mode the working directory may have another job.yaml
             self.write("sent/job.yaml", "output: /sent\n")
             self.assertIn("output: /sent", read("client"))
             os.mkdir(self.path("conf"))
@@ -134,7 +135,7 @@ class ExitCodeTest(SubmitterTest):
         cls.spark = sparks.session(cls)
 
     def main(self, *arguments):
-        """(exit code, what was said)."""
+        """Runs the script in this process. Returns (exit code, output)."""
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             code = self.submit.outcome(self.spark, self.submit.parse(list(arguments)))
@@ -166,7 +167,8 @@ class ExitCodeTest(SubmitterTest):
         job = self.job("long", self.long_spec(self.rows))
         found, said = self.main(job, "--coordinator", self.cluster.address, "--detach")
         self.assertEqual((found, said), (0, "job-1 at %s\n" % self.cluster.address))
-        daemons.wait_for("a training", lambda: self.client.jobs()[0].state == "TRAINING", 60)
+        daemons.wait_for("the training of the job",
+                         lambda: self.client.jobs()[0].state == "TRAINING", 60)
         self.client.cancel("job-1")
 
     def test_a_job_file_may_lie_where_spark_reads_it(self):

@@ -1,4 +1,4 @@
-"""Scoring in Spark's executors, of models made by hand: no cluster takes part."""
+"""Tests scoring in Spark's executors with handmade models, without a cluster."""
 import os
 import sys
 import tempfile
@@ -17,13 +17,13 @@ from espalier.spark import EspalierModel
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
 import bundles  # noqa: E402
 
-WIDTH = 700  # many a block's rows are computed at a time
+WIDTH = 700  # wide enough that 500 rows are computed in several blocks
 
 
 def made(nulls="fail", classes=("0", "1", "2"), width=WIDTH, name="features[%d]", more=("x",),
          shift=0.5, told=False, large=1.0):
-    """A model of a vector of `width` numbers beside one more. `told`: it says of which table it was
-    made."""
+    """Returns a model of a vector of `width` numbers and one more column. If `told` is true, the
+    model has the column names of its table."""
     rng = np.random.default_rng(3)
     names = [name % i for i in range(width)] + list(more)
     features = [{"name": n, "shift": shift, "factor": 2, "null_value": 0.25} for n in names]
@@ -48,8 +48,8 @@ def open_bytes(folder, name):
 
 
 class TransformTest(unittest.TestCase):
-    """Queries that fail have one partition: the task that Spark 3.5 kills beside one that fails may
-    leave a closed socket to a task of the next query."""
+    """Queries that fail have one partition. When a task fails, Spark 3.5 kills the other tasks, and
+    a killed task may leave a closed socket to a task of the next query."""
 
     @classmethod
     def setUpClass(cls):
@@ -174,7 +174,7 @@ class TransformTest(unittest.TestCase):
             plan = frame._jdf.queryExecution().toString()
             physical = plan[plan.index("== Physical Plan =="):]
             self.assertEqual(physical.count("ArrowEvalPython"), 1, physical)
-            if " < 3" in physical:  # what comes first stands last
+            if " < 3" in physical:  # the plan lists the first operator last
                 self.assertGreater(physical.rindex(" < 3"), physical.rindex("ArrowEvalPython"))
         self.assertEqual(scored.filter("prediction = 1").count(),
                          [r.prediction for r in scored.collect()].count(1.0))

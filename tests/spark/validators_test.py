@@ -1,4 +1,4 @@
-"""Fits in the pools of Spark's validators: none outlives the validator, however that ends."""
+"""Tests that no fit outlives the Spark validator that started it, however the validator ends."""
 import os
 import signal
 import subprocess
@@ -53,7 +53,7 @@ class ValidatorsTest(daemons.EspalierTest):
         self.use_cluster(1)
 
     def use_cluster(self, workers):
-        """A cluster for what follows, and a classifier that trains there and does not end."""
+        """Starts a cluster and makes a classifier whose training on it does not end."""
         self.cluster = daemons.Cluster(self, workers)
         self.client = espalier.connect(self.cluster.address)
         self.addCleanup(self.client.close)
@@ -66,11 +66,12 @@ class ValidatorsTest(daemons.EspalierTest):
                     evaluator=MulticlassClassificationEvaluator(), **options)
 
     def nested(self, *step_sizes):
-        """Two folds of each of them; each fit of a fold tries two seeds."""
+        """Returns a validator with two folds for each step size. Each fit of a fold tries two
+        seeds."""
         seeds = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2])
         sizes = ParamGridBuilder().addGrid(self.classifier.stepSize, step_sizes)
-        inner = self.validator(TrainValidationSplit, seeds,
-                               collectSubModels=True)  # PySpark copies no such model without them
+        # PySpark cannot copy the model without its sub-models.
+        inner = self.validator(TrainValidationSplit, seeds, collectSubModels=True)
         return self.validator(CrossValidator, sizes, inner, numFolds=2, parallelism=2)
 
     def outputs(self):
@@ -80,14 +81,14 @@ class ValidatorsTest(daemons.EspalierTest):
         return [j.state for j in self.client.jobs()]
 
     def await_jobs(self, count, training=1):
-        """Until so many are there, of which at least so many train."""
+        """Waits for `count` jobs of which at least `training` train."""
         daemons.wait_for("%d jobs" % count, lambda: len(self.states()) == count and
                          self.states().count("TRAINING") >= training, sparks.LIMIT_S)
 
     def assert_gone(self, count):
-        for what, is_so in (("their end", lambda: set(self.states()) == {"CANCELLED"}),
-                            ("the rows' end", lambda: not os.listdir(self.work)),
-                            ("the fits' end", lambda: not validators._under_way)):
+        for what, is_so in (("the end of the jobs", lambda: set(self.states()) == {"CANCELLED"}),
+                            ("the removal of the rows", lambda: not os.listdir(self.work)),
+                            ("the end of the fits", lambda: not validators._under_way)):
             daemons.wait_for(what, is_so, 60)
         self.assertEqual(self.states(), ["CANCELLED"] * count)
 
@@ -114,8 +115,8 @@ class ValidatorsTest(daemons.EspalierTest):
         self.assert_gone(2)
 
     def test_two_workers_train_two_fits_side_by_side(self):
-        # A job that may have both takes both; the next one waits until it has trained for a
-        # rebalance interval, or is over.
+        # A job that may use both workers takes both. The next job then waits until the first one
+        # has trained for a rebalance interval or has ended.
         self.use_cluster(2)
         self.classifier.setMaxWorkers(1)
         grid = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2, 3])
@@ -129,7 +130,7 @@ class ValidatorsTest(daemons.EspalierTest):
         self.classifier.setMaxIter(5).setBatchSize(16)
         grid = ParamGridBuilder().addGrid(self.classifier.stepSize, [1e-6, 0.05])
         told = []
-        for parallelism, workers in ((1, 0), (2, 0), (2, 1)):  # 0: all that are free
+        for parallelism, workers in ((1, 0), (2, 0), (2, 1)):  # 0: all free workers
             self.classifier.setMaxWorkers(workers)
             fitted = self.validator(CrossValidator, grid, numFolds=2, parallelism=parallelism,
                                     seed=5).fit(frame)

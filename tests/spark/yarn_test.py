@@ -1,4 +1,4 @@
-"""Spark on a real YARN, client and cluster mode, with data on its HDFS."""
+"""Tests Spark on a real YARN in client and cluster mode, with data on its HDFS."""
 import os
 import re
 import shutil
@@ -20,7 +20,7 @@ class YarnTest(daemons.EspalierTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # An application's master reports itself when its driver has made a session.
+        # An application master registers only after its driver has made a session.
         cls.hdfs = Hdfs.start(yarn={"nodes": 2, "settings": {
             "yarn.am.liveness-monitor.expiry-interval-ms": 1000 * sparks.LIMIT_S}})
         cls.addClassCleanup(cls.hdfs.stop)
@@ -83,7 +83,7 @@ class YarnTest(daemons.EspalierTest):
         self.assertIn("status 2", said)
 
     def sent_along(self, word):
-        """--files and --conf of the README's block that has that word."""
+        """Returns --files and --conf of the README's block that contains that word."""
         with open(os.path.join(sparks.DEPLOY, "README.md")) as f:
             block, = [b for b in re.findall(r"(?s)```sh\n(.*?)```", f.read()) if word in b]
         return (re.search(r"--files (\S+)", block)[1],
@@ -123,7 +123,8 @@ class YarnTest(daemons.EspalierTest):
             running = hadoop_yarn.rest(self.hdfs, "/ws/v1/cluster/apps?states=RUNNING")
             app, = running["apps"]["app"]
             self.kill(app["id"])
-            daemons.wait_for("its end", lambda: client.jobs()[0].state == "CANCELLED", 60)
+            daemons.wait_for("the end of the job",
+                             lambda: client.jobs()[0].state == "CANCELLED", 60)
         sparks.finish(self, process, 1)
 
     def kill(self, app):
@@ -144,7 +145,8 @@ class YarnTest(daemons.EspalierTest):
         for name in self.hdfs.env():
             self.addCleanup(os.environ.pop, name, None)
         self.assertEqual(espalier.load(self.spec("far")["output"]).weights_sha256, expected)
-        daemons.wait_for("no containers", lambda: not hadoop_yarn.containers(self.hdfs), 60)
+        daemons.wait_for("the end of the containers",
+                         lambda: not hadoop_yarn.containers(self.hdfs), 60)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""tools/fuzz itself: what it keeps and what it reports. Runs no fuzz target."""
+"""Tests the kept inputs and the reports of tools/fuzz. Runs no fuzz target."""
 import base64
 import os
 import sys

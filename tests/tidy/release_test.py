@@ -1,4 +1,4 @@
-"""tools/release: what it refuses, and that two equal builds end in checksums and a tag."""
+"""Tests what tools/release refuses, and that two equal builds result in checksums and a tag."""
 import hashlib
 import os
 import subprocess
@@ -9,7 +9,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERSION_H = 'inline constexpr const char* kVersion = "1.2.3";\n'
 CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-01-02\n\n- A change.\n"
-# Stands for the real one, which takes minutes. $1 is --output.
+# Replaces tools/package, which takes minutes. $1 is --output.
 PACKAGE = """#!/bin/sh
 for name in espalier-1.2.3-linux-x86_64.tar.gz espalier_1.2.3_amd64.deb \\
     espalier-1.2.3-py3-none-any.whl; do

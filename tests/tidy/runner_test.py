@@ -1,4 +1,4 @@
-"""tools/test itself: what it counts, what it finds left behind, what a hanging test does."""
+"""Tests what tools/test counts, what it finds left behind, and how it ends a hanging test."""
 import os
 import re
 import subprocess
@@ -17,7 +17,7 @@ import test_parts
 import test_times
 from test_tally import Tally
 
-# The sleep stands for a test that hangs; its limit of 1 s ends it.
+# The sleep simulates a hanging test. The limit of 1 s ends it.
 TESTS = '''
 import time, unittest, pytest
 

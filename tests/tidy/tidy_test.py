@@ -1,4 +1,4 @@
-"""tools/tidy finds nothing in this tree and finds each breach that is planted in another."""
+"""Checks that tools/tidy finds nothing in this tree and finds each breach that a test plants."""
 import os
 import subprocess
 import sys

@@ -1,10 +1,12 @@
-"""Clusters in the containers of a YARN with Kerberos: a service that logs in by the keytab it was
-given, trains from a secured HDFS and leaves nothing; the commands of deploy/README.md, as written;
-and what is said of each thing that is missing or wrong before there is one. Run by `tools/test
-yarn` and `tools/test --all`.
+"""Tests clusters in the containers of a YARN with Kerberos. Part of `tools/test yarn` and
+`tools/test --all`. The tests cover:
 
-What a NodeManager shows of logs cannot be seen here: with Kerberos that takes Hadoop's native
-library, which is in none of its jars, and containers that run as their users.
+  - a service that logs in with a keytab, trains from a secured HDFS and leaves nothing behind
+  - the commands of deploy/README.md, as written
+  - the error for each missing or wrong input before a cluster starts
+
+A NodeManager cannot show logs here. With Kerberos, that requires Hadoop's native library, which is
+not in the jars, and containers that run as their users.
 """
 import glob
 import os
@@ -28,15 +30,15 @@ PAGE_LIMIT_S = 600
 
 
 def setUpModule():
-    # No node is lost here; and the first steps of a master that logs in take longer than the 10 s
-    # after which hadoop_yarn takes it for dead, on a machine that is busy.
+    # On a busy machine, a master that logs in may need more than 10 s for its first steps. After
+    # that time, hadoop_yarn's default settings count it as lost. No test here loses a node.
     start_yarn(nodes=2, kerberos=True,
                settings={"yarn.am.liveness-monitor.expiry-interval-ms": 120_000})
     hadoop_kdc.make_keytab(YarnTest.hdfs.state, "alice-service", PRINCIPAL)
 
 
 class Kerberos(YarnTest):
-    """What alice does, by a ticket; services of hers have a keytab."""
+    """Runs commands as alice, with a ticket. The services that alice starts have a keytab."""
 
     def setUp(self):
         super().setUp()
@@ -46,7 +48,7 @@ class Kerberos(YarnTest):
         self.hdfs.files.call("PUT", "SETOWNER", self.home, owner="alice")
 
     def nobody(self):
-        """Neither ticket nor keytab."""
+        """Returns an environment with neither a ticket nor a keytab."""
         return hadoop_kdc.nobody_env(self.directory)
 
     def ticket(self, name, *options):
@@ -80,12 +82,12 @@ class ServiceTest(Kerberos):
         self.yarn("scale", "bits", 2)
         job = self.submit("bits", self.long_job("far", csv, "far", EPOCHS))
         self.await_steps("bits", job, 20)
-        # What takes their places logs in anew, by the keytab alone.
+        # The replacements log in again, with the keytab alone.
         self.kill_container_of("espalier-worker")
         before = self.kill_container_of("espalier-coordinator")
         wait_for("another coordinator", lambda: set(self.processes(
             "espalier-coordinator").values()) - {before}, STEADY_LIMIT_S)
-        wait_for("its answer", lambda: self.state("bits", job), STEADY_LIMIT_S)
+        wait_for("the answer of the coordinator", lambda: self.state("bits", job), STEADY_LIMIT_S)
         self.assertEqual(self.outcome("bits", job)["weights_sha256"], local["weights_sha256"])
         self.assertEqual(sorted(self.hdfs.files.names(self.home + "/far")), BUNDLE)
         self.assertEqual(self.hdfs.files.status(self.home + "/far/model.json")["owner"], "alice")
@@ -140,7 +142,7 @@ class ServiceTest(Kerberos):
 
 
 class PageTest(YarnTest):
-    """What people are told to type, in one shell, as ann, who has a password and no keytab."""
+    """Runs the commands of the page in one shell, as ann, with a password and no keytab."""
 
     def setUp(self):
         super().setUp()
@@ -160,8 +162,8 @@ class PageTest(YarnTest):
                             "--workers", 1)
         self.job("job", self.spec(self.put("t.csv", rows), output=self.uri("model")))
         script, = page_blocks("YARN with Kerberos")
-        # All but what a small cluster has no room for, the realm's name, and that its KDC, here on
-        # this machine, has no server of its own for kadmin.
+        # Replaces what differs in this small cluster: the sizes, the name of the realm, and kadmin,
+        # because the KDC of this machine runs no kadmin server.
         for words, here in (("--workers 4", " ".join(["--workers 4"] + SIZES)),
                             ("EXAMPLE.COM", hadoop_kdc.REALM),
                             ("kadmin -q", hadoop_kdc.find("kadmin.local") + " -q")):
@@ -246,7 +248,8 @@ class RefusalsTest(Kerberos):
                       self.refused(*self.login()))
 
     def changed(self, name, settings):
-        """A configuration like the cluster's in which some settings are others."""
+        """Returns an environment whose configuration is the cluster's with changed settings in the
+        file `name`."""
         folder = self.path("conf")
         os.makedirs(folder, exist_ok=True)
         for path in glob.glob(os.path.join(self.hdfs.conf_dir, "*-site.xml")):

@@ -1,6 +1,8 @@
-"""Clusters on a real YARN that lose parts of themselves, grow and shrink; all that can be wrong
-with a cluster before there is one; and the commands of deploy/README.md, as written. Run by
-`tools/test yarn` and `tools/test --all`.
+"""Tests clusters on a real YARN. Part of `tools/test yarn` and `tools/test --all`. The tests cover:
+
+  - clusters that lose containers and nodes, grow and shrink
+  - the errors that are reported before a cluster starts
+  - the commands of deploy/README.md, as written
 """
 import os
 import pty
@@ -22,7 +24,7 @@ from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, page_blocks, start_yarn  
 import hadoop_yarn  # noqa: E402
 import mnist  # noqa: E402
 
-MNIST_EPOCHS = 20  # some minutes, in which all of it happens
+MNIST_EPOCHS = 20  # several minutes, enough for all events of the test
 PAGE_LIMIT_S = 600
 SECTION = "On YARN: from the tarball to a trained model"
 
@@ -33,7 +35,7 @@ def setUpModule():
 
 class MnistTest(YarnTest):
     def digits(self):
-        """The training files of MNIST on HDFS; the pattern that names them."""
+        """Copies the training files of MNIST to HDFS. Returns the pattern that matches them."""
         subprocess.run([os.path.join(ROOT, "tools", "setup"), "--npm"], check=True,
                        stdout=subprocess.DEVNULL)
         mnist.main(os.path.join(ROOT, "build"))
@@ -80,7 +82,7 @@ class MnistTest(YarnTest):
             self.hdfs.up(daemon["name"])
 
     def plain_node(self):
-        """A node with a worker, and nothing else of the service."""
+        """Returns a node that runs a worker and no other container of the service."""
         other = {self.node_of(c) for c in hadoop_yarn.containers(self.hdfs).values()
                  if c not in self.processes("espalier-worker").values()}
         workers = {self.node_of(c) for c in self.processes("espalier-worker").values()}
@@ -95,9 +97,9 @@ class CoordinatorHostTest(YarnTest):
         self.up("moved", 2)
         job = self.submit("moved", self.long_job("far", csv, "far", epochs))
         self.await_steps("moved", job, 20)
-        # In the moment in which YARN's master finds a container ready it asks the node for more,
-        # and does nothing else for 3 minutes when that node is lost just then.
-        wait_for("all to be ready", lambda: self.service("moved")["state"] == "STABLE",
+        # When YARN's application master finds a container ready, it queries the node. If the node
+        # is lost at that moment, the master does nothing else for 3 minutes.
+        wait_for("the start of all containers", lambda: self.service("moved")["state"] == "STABLE",
                  STEADY_LIMIT_S)
         first = self.service("moved")["coordinator"]
         container, = set(self.processes("espalier-coordinator").values())
@@ -106,7 +108,8 @@ class CoordinatorHostTest(YarnTest):
         try:
             wait_for("another coordinator", lambda: set(self.processes(
                 "espalier-coordinator").values()) - {container}, STEADY_LIMIT_S)
-            wait_for("its answer", lambda: self.state("moved", job), STEADY_LIMIT_S)
+            wait_for("the answer of the coordinator", lambda: self.state("moved", job),
+                     STEADY_LIMIT_S)
             self.assertEqual(self.outcome("moved", job)["weights_sha256"],
                              local["weights_sha256"])
             self.assertNotEqual(self.service("moved")["coordinator"], first)
@@ -128,11 +131,11 @@ class LeavingTest(YarnTest):
         self.assertEqual(self.outcome("alone", said["job"])["weights_sha256"],
                          local["weights_sha256"])
         self.await_empty()
-        wait_for("the service's end", lambda: self.service("alone")["state"] in
+        wait_for("the end of the service", lambda: self.service("alone")["state"] in
                  ("SUCCEEDED", "STOPPED"), STEADY_LIMIT_S)
         out, _ = self.yarn("status", "alone")
         self.assertRegex(out, "service +alone: (SUCCEEDED|STOPPED)")
-        self.up("alone", 1)  # its name is not in the way
+        self.up("alone", 1)  # the name is free again
         self.yarn("down", "alone")
 
     def test_who_is_told_to_stop_stops_the_job_and_the_cluster(self):
@@ -161,7 +164,7 @@ class LeavingTest(YarnTest):
                                           stdin=slave, stderr=slave)
         os.close(slave)
         for answer in (b"c\n", b"d\n"):
-            for line in process.stdout:  # it goes on after `c`
+            for line in process.stdout:  # training continues after `c`
                 if '"progress"' in line and '"step":0' not in line:
                     break
             process.send_signal(signal.SIGINT)
@@ -184,7 +187,7 @@ class LeavingTest(YarnTest):
 
 
 class PageTest(YarnTest):
-    """What people are told to type, in one shell, as they would."""
+    """Runs the commands of the page in one shell."""
 
     def test_from_the_tarball_to_a_model_and_with_a_cluster_that_stays(self):
         csv = self.put("t.csv", csv_text(table(400)))
@@ -195,7 +198,7 @@ class PageTest(YarnTest):
         self.services += ["job", "mnist"]
         one_job, stays = page_blocks(SECTION)
         script = one_job + "espalier yarn status job && exit 7\n" + stays
-        # All but what a small cluster has no room for, and where its configuration lies.
+        # Replaces what differs in this small cluster: the memory and the path of the configuration.
         for words, here in (("8GiB", "512MiB"),
                             ("/etc/hadoop/conf", self.environment["HADOOP_CONF_DIR"])):
             self.assertIn(words, script)
