@@ -13,7 +13,7 @@ def _impl(ctx):
     public += ["@//tests:__subpackages__", "@//tools:__subpackages__"]
     out = [
         "package(default_visibility = %r)" % public,
-        # includes = -isystem: the compiler reports no warnings in their headers.
+        # `includes` becomes -isystem, so that the compiler reports no warnings in these headers.
         "cc_library(name = 'headers', hdrs = glob(['include/**']), includes = ['include'])",
         "filegroup(name = 'shared_libs', srcs = glob(['lib/*']), visibility = ['//visibility:public'])",
         "filegroup(name = 'licenses', srcs = glob(['*.txt']), visibility = ['//visibility:public'])",
@@ -29,7 +29,8 @@ arrow_wheel = repository_rule(
     environ = ["ARROW_WHEEL_CACHE", "HOME", "PATH"],
     attrs = {
         "libs": attr.string_list(default = ["arrow", "parquet"]),
-        # A program finds them next to itself: bin/espalier-worker, lib/libarrow.so.*.
+        # A program finds the libraries relative to its path: bin/espalier-worker,
+        # lib/libarrow.so.*.
         "linkopts": attr.string_list(default = ["-Wl,-rpath,$$ORIGIN/../lib"]),
         "sha256": attr.string(mandatory = True),
         "version": attr.string(mandatory = True),

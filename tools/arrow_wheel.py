@@ -20,7 +20,7 @@ import zipfile
 SHT_DYNSYM = 11
 STB_LOCAL = 0
 STV_HIDDEN = 2
-# Symbols that stay visible: those of Arrow, Parquet and std, and the linker's own.
+# Symbols that stay visible: those of Arrow, Parquet, std and the linker.
 KEEP = re.compile(rb"arrow|parquet|^_Z[A-Z]*N?K?S[tabsiod]|^__(bss_start|gmon_start__)|"
                   rb"^_(init|fini|end|edata)$")
 
@@ -49,7 +49,7 @@ def fetch(version, sha, cache):
              "--dest", folder, "-r", wanted])
         wheels = glob.glob(os.path.join(folder, "*.whl"))
         if done.returncode or len(wheels) != 1:
-            sys.exit("pip could not fetch pyarrow %s; without network, put that wheel at %s" %
+            sys.exit("pip could not fetch pyarrow %s. Without a network, put that wheel at %s" %
                      (version, kept))
         if sha256(wheels[0]) != sha:
             sys.exit("wrong sha256 of " + wheels[0])
@@ -58,7 +58,7 @@ def fetch(version, sha, cache):
 
 
 def localize(path):
-    """Hides every exported symbol that is not Arrow's, Parquet's or std's.
+    """Hides every exported symbol that does not belong to Arrow, Parquet or std.
 
     libparquet exports its own static libcrypto (about 5,000 C functions without a version). If they
     stayed visible, they would replace those of the system's libssl and libcrypto, which gRPC uses.
@@ -86,7 +86,7 @@ def localize(path):
 
 
 def place_of(name, libs, so):
-    """Returns the destination of a file of the wheel; None: it is not needed."""
+    """Returns the destination of a file of the wheel, or None if it is not needed."""
     if name.startswith("pyarrow/include/") and not name.endswith("/"):
         return None if "/arrow/python/" in name else name[len("pyarrow/"):]
     if name in ["pyarrow/lib%s.so.%s" % (lib, so) for lib in libs]:

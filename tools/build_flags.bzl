@@ -1,10 +1,10 @@
-"""build_flags: a header with the compiler's flags as Bazel gives them, for --version."""
+"""build_flags: generates a header with Bazel's compiler flags, for --version."""
 
 def _impl(ctx):
     flags = ctx.fragments.cpp.cxxopts + ctx.fragments.cpp.copts
     told = [f for f in flags if not f.startswith("-W")]
     ctx.actions.write(ctx.outputs.out, "\n".join([
-        "// The flags that every file of ours is compiled with, but for those of single rooms.",
+        "// Flags with which every file of Espalier is compiled. Some rooms add flags.",
         "#pragma once",
         "",
         "namespace espalier {",

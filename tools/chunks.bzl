@@ -4,7 +4,7 @@ in chunks.
 Reading headers and instantiating templates takes half of the time of a compilation, and the next
 file of the room needs them again. Therefore, `per_chunk` neighbouring .cc files are joined to one
 generated file, with a #line directive before each. Messages, assertions and debuggers name the
-real files. One change recompiles a whole chunk, so a chunk stays below some ten seconds.
+real files. One change recompiles a whole chunk, so a chunk compiles in less than ten seconds.
 
 Rules for the files of a room:
 - A name in an unnamed namespace is unique in its room. A name that two files use is declared in a

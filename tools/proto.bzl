@@ -1,4 +1,4 @@
-"""cc_proto: generates C++ from .proto files by the distribution's protoc and gRPC plug-in."""
+"""cc_proto: generates C++ from .proto files with Debian's protoc and gRPC plug-in."""
 
 def _gen_impl(ctx):
     hdrs, srcs, stubs, root = [], [], [], ctx.bin_dir.path
@@ -44,7 +44,7 @@ _gen = rule(_gen_impl, attrs = {
 })
 
 def cc_proto(name, srcs, services, **kwargs):
-    """Declares a library of `srcs`. services: those of them that declare services."""
+    """Declares a library of `srcs`. `services` lists the files of `srcs` that declare services."""
     _gen(name = name + "_gen", srcs = srcs, services = services)
     native.filegroup(name = name + "_h", srcs = [name + "_gen"], output_group = "hdrs")
     native.filegroup(name = name + "_c", srcs = [name + "_gen"], output_group = "srcs")
@@ -52,9 +52,9 @@ def cc_proto(name, srcs, services, **kwargs):
         name = name,
         srcs = [name + "_c"],
         hdrs = [name + "_h"],
-        # Compiles in a third less time than -O2. Large messages go through src/rpc/frame.h. gRPC,
-        # and not the thread sanitizer's code, wrote these buffers: a false race would be reported
-        # for each byte.
+        # -O1 compiles in a third less time than -O2. Large messages go through src/rpc/frame.h.
+        # The thread sanitizer does not see the writes of gRPC to these buffers. It would report a
+        # false race for each byte.
         copts = ["-w", "-O1", "-fno-sanitize=thread"],
         **kwargs
     )

@@ -1,4 +1,4 @@
-"""Makes cc_library targets for the distribution's own libraries, by pkg-config."""
+"""Makes cc_library targets for Debian's libraries with pkg-config."""
 
 def _pkg_config(ctx, *args):
     r = ctx.execute(["pkg-config"] + list(args))
@@ -13,16 +13,16 @@ def _visibility(ctx, name):
     return ["@//src/%s:__subpackages__" % room for room in rooms] + ["@//tests:__subpackages__", "@//tools:__subpackages__"]
 
 def _impl(ctx):
-    # tools/setup rewrites the stamp when a package changes. A macro of its hash goes to everything
-    # that depends on these libraries, which Bazel then builds again. Headers below the compiler's
-    # own directories are invisible to Bazel, so declaring them as inputs would have no effect.
+    # tools/setup rewrites the stamp when a package changes. A macro with its hash applies to
+    # everything that depends on these libraries, and Bazel builds that again. Bazel ignores headers
+    # in the compiler's default directories, so declaring them as inputs would have no effect.
     versions = "ESPALIER_SYSTEM_PACKAGES=%s" % str(hash(ctx.read(ctx.path(ctx.attr.stamp)))).replace("-", "1")
     out = []
     for name, pc in ctx.attr.pkgs.items():
         cflags, raw, inc = _pkg_config(ctx, "--cflags", pc), _pkg_config(ctx, "--libs", pc), []
         libs = [f for i, f in enumerate(raw) if not (f.startswith("-l") and f in raw[i + 1:])]  # keep the last -lx
         for d in [f[2:].rstrip("/") for f in cflags if f.startswith("-I")]:
-            if d.endswith("linux-gnu"):  # the compiler's own default directory
+            if d.endswith("linux-gnu"):  # a default directory of the compiler
                 continue
             link = "include/%s_%d" % (name, len(inc))
             ctx.symlink(d, link)

@@ -93,7 +93,7 @@ class SnapshotTest(unittest.TestCase):
             released = "field espalier.v1.GetJobRequest.gone 9 string\n" + whole
             with open(path, "w") as f:
                 f.write(released)
-            with self.assertRaisesRegex(SystemExit, "api.txt stays as it is: clients of the last "
+            with self.assertRaisesRegex(SystemExit, "api.txt is unchanged. Clients of the last "
                                         "release would miss\n  field espalier.v1.GetJobRequest."
                                         "gone 9 string\nKeep numbers.*proto/espalier/v2"):
                 api_snapshot.main(path)

@@ -1,12 +1,17 @@
-// CSV to row store: MB/s of the file's text, beside a plain copy of the same file.
+// Measures the conversion of CSV to the row store in MB/s of text, compared with a plain copy of
+// the same file.
 //
 // usage: csv JOB.yaml FILE [REPEATS [THREADS]]
-// The job's data options are used; FILE replaces its training files. Prints JSON lines: one for
-// each repeat, then one of the best ("best": true). Fields: file, bytes, rows, storage,
-// profiling_s, merge_s, load_s, total_s, mb_per_s and rows_per_s (total), cpu_mb_per_s (total by
-// the process's processor time), profiling_mb_per_s, copy_mb_per_s (read into one buffer),
-// gather_us (64 shuffled rows into floats), peak_mb (of the process so far, without the copy's
-// buffer).
+// Uses the data options of the job. FILE replaces the training files. Prints JSON lines: one for
+// each repeat, then one for the best ("best": true). Fields:
+//   file, bytes, rows, storage
+//   profiling_s, merge_s, load_s, total_s
+//   mb_per_s, rows_per_s    of the total
+//   cpu_mb_per_s            total in processor time of the process
+//   profiling_mb_per_s
+//   copy_mb_per_s           reading the file into one buffer
+//   gather_us               copying 64 shuffled rows into floats
+//   peak_mb                 peak memory of the process so far, without the buffer of the copy
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -28,7 +33,7 @@
 namespace espalier {
 namespace {
 
-// Of this process: what it would take on a machine without other work.
+// Returns the processor time of this process. It does not depend on other work of the machine.
 double CpuNow() {
   timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -42,12 +47,12 @@ double Now() {
 struct Measured {
   int64_t bytes = 0, rows = 0;
   spec::StorageType storage = spec::StorageType::kUint8;
-  long peak_mb = 0;  // NOLINT: as getrusage has it
+  long peak_mb = 0;  // NOLINT: the type of getrusage
   double profiling_s = 0, merge_s = 0, load_s = 0, copy_s = 0, gather_us = 0, cpu_s = 0;
   double total_s() const { return profiling_s + merge_s + load_s; }
 };
 
-// The yardstick: the bytes through the same windows into one buffer of the file's size.
+// Returns the seconds that a plain copy takes: the same reads into one buffer of the file's size.
 Result<double> CopyFile(const storage::FileSystem& files, const std::string& path,
                         std::vector<char>* buffer) {
   const double start = Now();
@@ -80,7 +85,7 @@ double GatherMicroseconds(const data::RowStore& store) {
   return spent / kRounds * 1e6;
 }
 
-long PeakMegabytes() {  // NOLINT: as getrusage has it
+long PeakMegabytes() {  // NOLINT: the type of getrusage
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   return used.ru_maxrss / 1024;
@@ -141,7 +146,7 @@ Status Main(const std::string& yaml_path, const std::string& file, int repeats, 
     runs.push_back(m);
     if (i == 0 || m.total_s() < best.total_s()) best = m;
   }
-  // After all else, so that its buffer does not count as memory of ours.
+  // The copy comes last, so that its buffer is not included in the peak memory.
   std::vector<char> buffer(static_cast<size_t>(best.bytes));
   for (Measured& m : runs) {
     ESPALIER_ASSIGN_OR_RETURN(m.copy_s, CopyFile(*files, file, &buffer));

@@ -1,6 +1,6 @@
-// How near the leaf step comes to bare matrix products: 784-256-256-10 ReLU, batch 256 as four
-// leaves of 64 rows, Adam, one thread, float. Both are run in turns, so that a busy machine slows
-// both; medians are printed as JSON lines. Run with OPENBLAS_CORETYPE=Haswell.
+// Compares the time of the leaf step with that of bare matrix products: 784-256-256-10 ReLU, batch
+// 256 as four leaves of 64 rows, Adam, one thread, float. Both run in turns, so that a busy machine
+// slows both. Prints medians as JSON lines. Run it with OPENBLAS_CORETYPE=Haswell.
 //
 //   leaf_step [ROUNDS [CHUNK_KIB]]
 #include <cblas.h>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr int64_t kInputs = 784, kHidden = 256, kClasses = 10, kBatch = 256, kLeaves = 4;
 
-// Milliseconds of the clock on the wall and of this thread's processor time; on an idle machine
-// they are the same, on a busy one the latter still compares.
+// Wall time and processor time of this thread, in milliseconds. On an idle machine both are equal.
+// On a busy machine only the processor time is comparable.
 struct Time {
   double wall = 0, cpu = 0;
   Time operator+(const Time& o) const { return {wall + o.wall, cpu + o.cpu}; }
@@ -51,7 +51,7 @@ AlignedVector<float> Numbers(int64_t size, uint64_t seed) {
   return numbers;
 }
 
-// The matrix products of one step at whole-batch shapes and nothing else: forward, deltas, weights.
+// Only the matrix products of one step, at whole-batch shapes: forward, deltas, weights.
 class BareProducts {
  public:
   void Run() {
@@ -83,7 +83,7 @@ class BareProducts {
   AlignedVector<float> d_[4] = {a_[0], a_[1], a_[2], a_[3]};
 };
 
-// A whole training step of one worker that owns all four leaves.
+// A complete training step of one worker that owns all four leaves.
 class LeafStep {
  public:
   LeafStep(double dropout, int64_t chunk_bytes) {
@@ -99,7 +99,7 @@ class LeafStep {
     for (int64_t l = 0; l < kLeaves; ++l) AddLeaf(l);
   }
 
-  // Forward and backward of all leaves.
+  // Runs the forward and backward passes of all leaves.
   void Deltas() {
     std::vector<double> totals(model::TotalsSize(shape_, model::TotalsKind::kTraining));
     for (int64_t l = 0; l < kLeaves; ++l) {
@@ -107,7 +107,7 @@ class LeafStep {
       leaves_[l].ForwardBackward(parameters_.data(), kBatch / kLeaves, key, totals.data());
     }
   }
-  // (leaf 0 + leaf 1) + (leaf 2 + leaf 3), chunk by chunk.
+  // Computes (leaf 0 + leaf 1) + (leaf 2 + leaf 3), chunk by chunk.
   void Weights() {
     for (const plan::Chunk& c : chunks_) {
       float* left = left_.data() + c.offset;

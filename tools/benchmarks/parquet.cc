@@ -1,17 +1,22 @@
-// Parquet to row store, beside Arrow's own reader followed by the same transposition; both with as
-// many threads, a row group or shard at a time each.
+// Measures the conversion of Parquet to the row store, compared with Arrow's own reader and the
+// same transposition. Both use the same number of threads. A thread handles one row group or shard
+// at a time.
 //
 // usage: parquet KIND ROWS DIRECTORY [REPEATS [THREADS [ours]]]
 // KIND: digits   784 columns of bytes, four fifths zeros, and a label; snappy
 //       floats   784 columns of normal float32; snappy
 //       narrow   8 columns of float64 with short decimals, a ninth of whole numbers; zstd
 //       vectors  one column with lists of 784 float32; snappy
-// Writes DIRECTORY/KIND-ROWS.parquet when it is not there (row groups of 5,000 rows, of 200,000 for
-// `narrow`; pages with checksums). Prints JSON lines: one for each repeat, then one of the best of
-// each side ("best": true). Fields: kind, rows, bytes, storage, ours_s (plan, profile, merge,
-// load), plan_s, profiling_s, load_s, arrow_s (0 with `ours`, for a profile; read and transpose,
-// checksums verified), ratio (arrow_s / ours_s), mb_per_s and rows_per_s (ours, of the file's
-// bytes), peak_mb (of the process so far).
+// Writes DIRECTORY/KIND-ROWS.parquet if it does not exist: row groups of 5,000 rows, or 200,000 for
+// `narrow`, and pages with checksums. `ours` leaves Arrow out, for use with a profiler. Prints JSON
+// lines: one for each repeat, then one with the best time of each side ("best": true). Fields:
+//   kind, rows, bytes, storage
+//   ours_s                  plan, profile, merge and load
+//   plan_s, profiling_s, load_s
+//   arrow_s                 read with verified checksums, and transpose; 0 with `ours`
+//   ratio                   arrow_s / ours_s
+//   mb_per_s, rows_per_s    of ours_s, in bytes of the file
+//   peak_mb                 peak memory of the process so far
 #include <arrow/array.h>
 #include <arrow/array/builder_nested.h>
 #include <arrow/array/builder_primitive.h>
@@ -114,7 +119,7 @@ void WriteFile(const std::string& kind, int64_t rows, const std::string& path) {
 
 // ---- Arrow's side ----
 
-// One row group into rows of T; the label too, as a column of its own.
+// Transposes one row group into rows of T, and writes the label to a separate column.
 template <typename T>
 void TransposeGroup(const arrow::Table& table, T* out, int32_t* labels) {
   const int64_t rows = table.num_rows();
@@ -159,7 +164,7 @@ double RunArrow(const std::string& kind, const std::string& path, int threads) {
   const int64_t bytes = kind == "digits" ? 1 : kind == "narrow" ? 8 : 4;
   std::vector<char> out(rows * width * bytes);
   std::vector<int32_t> labels(rows);
-  const int64_t group_rows = metadata->RowGroup(0)->num_rows();  // of all but the last
+  const int64_t group_rows = metadata->RowGroup(0)->num_rows();  // of all groups except the last
   std::atomic<int> next{0};
   const auto work = [&] {
     const auto reader = OpenArrow(path);

@@ -1,4 +1,4 @@
-// Profiles all shards of an input on a number of threads, as a worker does.
+// Profiles all shards of an input on several threads, as a worker does.
 // Thread rule: one call at a time.
 #pragma once
 

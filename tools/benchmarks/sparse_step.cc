@@ -1,9 +1,9 @@
-// From which share of zeros on a first layer over sparse rows is faster than BLAS over all numbers:
-// FEATURES-64-2 ReLU, one leaf of 256 rows, forward, backward and all weight gradients, one thread,
-// float, of both in turns; medians as JSON lines, one a number of entries a row. Run with
-// OPENBLAS_CORETYPE=Haswell.
+// Measures for which share of zeros a first layer over sparse rows is faster than BLAS over all
+// numbers: FEATURES-64-2 ReLU, one leaf of 256 rows, forward, backward and all weight gradients,
+// one thread, float. Both run in turns. Prints medians as JSON lines, one for each number of
+// entries per row. Run it with OPENBLAS_CORETYPE=Haswell.
 //
-//   sparse_step FEATURES ENTRIES.. [dense]     without `dense` the sparse one alone
+//   sparse_step FEATURES ENTRIES.. [dense]     without `dense`, only the sparse layer
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

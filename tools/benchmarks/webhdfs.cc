@@ -1,5 +1,5 @@
-// How fast a file of an HDFS is read: each of N threads reads its part of the file in order, in
-// pieces, after saying so (WillRead). Prints one JSON line a run.
+// Measures the speed of reading a file of an HDFS. Each of THREADS threads announces its part of
+// the file (WillRead) and reads it in order, in pieces. Prints one JSON line for each run.
 //
 //   webhdfs hdfs://HOST:PORT/FILE THREADS PIECE_BYTES [REPEATS]
 //
@@ -27,7 +27,7 @@ Status ReadPart(const storage::ReadableFile& file, int64_t begin, int64_t end,
   while (begin < end) {
     const size_t wanted = std::min<int64_t>(end - begin, buffer->size());
     ESPALIER_ASSIGN_OR_RETURN(const size_t n, file.ReadAt(begin, {buffer->data(), wanted}));
-    if (n != wanted) return DataLoss("a read came short");
+    if (n != wanted) return DataLoss("a read returned too few bytes");
     begin += n;
   }
   return {};

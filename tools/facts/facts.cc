@@ -1,5 +1,5 @@
-// Prints the limits, names, codes and defaults that the programs share with the Python client, as a
-// Python module. Each is declared once, in a header of its room. tools/build writes the module to
+// Prints a Python module with the limits, names, codes and defaults that the programs share with
+// the Python client. A header of its room declares each one. tools/build writes the module to
 // build/facts/_facts.py, and deploy/python/setup.py puts it into the wheel.
 #include <algorithm>
 #include <cstdio>
@@ -45,7 +45,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// The metrics of all tasks, in the order of history.csv.
+// Returns the names of the metrics of all tasks, in the order of history.csv.
 Texts AllMetricNames() {
   Texts names;
   for (const auto& [task, word] : spec::Names<spec::Task>::kAll) {

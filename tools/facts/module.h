@@ -1,4 +1,4 @@
-// A Python module of constants with their types, as text: "NAME: int = 5".
+// Text of a Python module of constants with their types: "NAME: int = 5".
 //
 // Thread rule: one thread.
 #pragma once
@@ -47,15 +47,15 @@ std::string Literal(const std::vector<T>& values) {
 
 class Module {
  public:
-  // REQUIRES: a name in capitals that is new; a list that is not empty.
+  // REQUIRES: `name` is new and in capitals; a list is not empty.
   void Number(const std::string& name, int64_t value) { Add(name, value); }
   void Text(const std::string& name, std::string_view value) { Add(name, std::string(value)); }
-  // A list from any container of texts.
+  // Adds a list made from any container of texts.
   template <typename Texts>
   void List(const std::string& name, const Texts& texts) {
     Value(name, std::vector<std::string>(std::begin(texts), std::end(texts)));
   }
-  // A list of texts, or of lists of texts.
+  // Adds a list of texts, or of lists of texts.
   template <typename T>
   void Value(const std::string& name, const std::vector<T>& values) {
     ESPALIER_CHECK(!values.empty(), name);

@@ -1,6 +1,6 @@
-"""The public interface of proto/ as text: one line per method, field and enumerator, with its
-number and type. tests/python/api_test.py compares the lines with those of the last release, in
-tests/python/api.txt.
+"""Prints the public interface of proto/ as text: one line for each method, field and enumerator,
+with its number and type. tests/python/api_test.py compares the lines with those of the last release
+in tests/python/api.txt.
 
   public espalier.v1.Espalier
   rpc espalier.v1.Espalier.Watch(espalier.v1.WatchRequest) returns (stream espalier.v1.JobUpdate)
@@ -8,10 +8,11 @@ tests/python/api.txt.
   enum espalier.v1.JobState.JOB_STATE_QUEUED 1
 
 usage, in a Python with protobuf: api_snapshot.py
-which writes tests/python/api.txt again, with the lines added since. If an existing line is missing
-or changed, it writes nothing and says why, because nothing may break within `v1`. A release with
-breaking changes is a separate package (proto/espalier/v2, with its own snapshot). This package
-stays as long as it is served. You may remove lines that were never released from api.txt by hand.
+
+Adds new lines to tests/python/api.txt. If an existing line is missing or changed, it writes nothing
+and reports the line, because `v1` never breaks. Breaking changes go into a separate package
+(proto/espalier/v2, with a separate snapshot), and `v1` stays as long as it is served. You may
+manually remove lines that were never released from api.txt.
 """
 import os
 import subprocess
@@ -21,13 +22,14 @@ import tempfile
 from google.protobuf import descriptor_pb2
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES = ["proto/espalier/v1/api.proto", "proto/espalier/v1/types.proto"]  # of the public service
+# Files of the public service.
+FILES = ["proto/espalier/v1/api.proto", "proto/espalier/v1/types.proto"]
 SNAPSHOT = os.path.join(ROOT, "tests", "python", "api.txt")
 TYPES = descriptor_pb2.FieldDescriptorProto
 
 
 def type_of(field):
-    """Returns "optional int64", "repeated espalier.v1.JobSnapshot", "string"."""
+    """Returns the type of a field, for example "optional int64" or "string"."""
     name = field.type_name[1:] or TYPES.Type.Name(field.type)[len("TYPE_"):].lower()
     if field.label == TYPES.LABEL_REPEATED:
         return "repeated " + name
@@ -124,9 +126,9 @@ def write(path, files):
 def main(path=SNAPSHOT):
     broken = write(path, file_set())
     if broken:
-        sys.exit("api_snapshot: %s stays as it is: clients of the last release would miss\n  %s\n"
-                 "Keep numbers, names and types, and add new ones beside them; an interface that "
-                 "breaks is proto/espalier/v2 beside v1." % (path, "\n  ".join(broken)))
+        sys.exit("api_snapshot: %s is unchanged. Clients of the last release would miss\n  %s\n"
+                 "Keep numbers, names and types, and add new ones. Breaking changes go into a "
+                 "separate package, proto/espalier/v2." % (path, "\n  ".join(broken)))
 
 
 if __name__ == "__main__":

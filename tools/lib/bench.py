@@ -1,31 +1,33 @@
-"""Measures Espalier beside its peers in one run and prints one table of ratios.
+"""Compares Espalier with its peers in one run and prints one table of ratios.
 
-  (a) leaf    the leaf step against bare matrix products of whole-batch shapes
-  (b) step    steps of 1 x 1, 1 x 2 and 2 x 1 workers x threads, and what of the reduce is exposed
-  (c) csv     CSV to row store beside Arrow's reader and a plain copy
-  (d) parquet Parquet to row store beside Arrow's own reader and the same transposition
-  (e) hdfs    a file of a real HDFS beside curl with 1, 2 and 4 streams; a profile from there beside
-              one from local disk
-  (f) job     the whole MNIST job with 2 workers: wall time, memory of all processes
-  (g) recovery  workers and the coordinator are killed, hosts are cut off, workers join and leave,
-              up to 30 times each, while MNIST trains: how long the training stands still
-  (h) tls     the step of 2 x 1 with certificates beside the one in plain text
-  (i) quality  test errors of the presets on nine real tables, compared with LightGBM, CatBoost,
-              scikit-learn's perceptron and a job of four keys (20 minutes; --quick: 5)
-  (j) yarn    containers of workers are killed while MNIST trains from HDFS: how soon the others go
-              on, and how soon YARN has another (needs Java)
-  (k) spark   MNIST by EspalierClassifier beside Spark's own perceptron: time to 96 % of the test
-              rows, rows/s of transform (some 10 minutes; needs Java)
-  (l) async   accuracy of asynchronous training on MNIST, compared with synchronous training; the
-              ratio is the difference
+  (a) leaf      leaf step, compared with bare matrix products of whole-batch shapes
+  (b) step      steps with 1 x 1, 1 x 2 and 2 x 1 workers x threads, and the exposed part of the
+                reduce
+  (c) csv       CSV to row store, compared with Arrow's reader and a plain copy
+  (d) parquet   Parquet to row store, compared with Arrow's own reader and the same transposition
+  (e) hdfs      reading a file of a real HDFS, compared with curl with 1, 2 and 4 streams; profile
+                from HDFS, compared with local disk
+  (f) job       whole MNIST job with 2 workers: wall time, memory of all processes
+  (g) recovery  length of a pause in the training of MNIST when workers or the coordinator are
+                killed, hosts are cut off, or workers join and leave (up to 30 times each)
+  (h) tls       step with 2 x 1 and certificates, compared with plain text
+  (i) quality   test errors of the presets on nine real tables, compared with LightGBM, CatBoost,
+                scikit-learn's perceptron and a job of four keys (20 minutes; --quick: 5)
+  (j) yarn      containers of workers are killed while MNIST trains from HDFS: time until the other
+                workers continue, and until YARN has a replacement (requires Java)
+  (k) spark     MNIST by EspalierClassifier, compared with Spark's own perceptron: time to 96 % of
+                the test rows, rows/s of transform (about 10 minutes; requires Java)
+  (l) async     accuracy of asynchronous training on MNIST, compared with synchronous training; the
+                ratio is the difference
 
-`data` stands for (c), (d) and (e).
+`data` selects (c), (d) and (e).
 
-The work: MNIST as CSV, 784-256-256-10 ReLU, Adam, global batch 256, validation 0.2, 5 epochs. Peers
-run here when they are installed (PyTorch) or can be had (pyarrow, in a private environment); else
-their figure is one that was measured earlier on another machine of 2 cores, marked "elsewhere".
+The workload is MNIST as CSV, 784-256-256-10 ReLU, Adam, global batch 256, validation 0.2, 5 epochs.
+PyTorch runs here if it is installed. Otherwise, the table has its figures from an earlier
+measurement on another machine with 2 cores, marked "elsewhere". pyarrow runs in a private
+environment.
 
-Ratios are what to read: both sides are measured in turns on the same machine.
+Both sides are measured in turns on the same machine, so compare the ratios.
 """
 import argparse
 import glob
@@ -123,12 +125,12 @@ def json_lines(command):
 
 
 def json_of(command):
-    """Returns the same by the name of the bench."""
+    """Returns the JSON lines of a C++ part as {name of the bench: line}."""
     return {line["bench"]: line for line in json_lines(command)}
 
 
 def write_job(folder, name, **changes):
-    """Writes a job file of the work above with changes to its `train` section."""
+    """Writes a job file of the workload above with changes to its `train` section."""
     spec = dict(MNIST, train=dict(MNIST["train"], **changes))
     spec["output"] = {"path": os.path.join(folder, name), "overwrite": True}
     path = os.path.join(folder, name + ".yaml")
@@ -146,7 +148,7 @@ def result_of(process):
     out = process.communicate()[0]
     result = json.loads(out.strip().splitlines()[-1]) if out.strip() else {}
     if result.get("status") != "SUCCEEDED":
-        raise RuntimeError("the job ended with %s" % (result or "nothing"))
+        raise RuntimeError("the job ended with %s" % (result or "no result"))
     return result
 
 
@@ -159,21 +161,22 @@ def bench_leaf(table, folder, args):
 
 
 def step_ms(jobs, workers, threads):
-    """Returns the median step of jobs that run at the same time."""
+    """Returns the largest median time of a step in ms, of jobs that run at the same time."""
     processes = [start_train(job, workers, threads) for job in jobs]
     return max(result_of(p)["timing"]["step_ms_p50"] for p in processes)
 
 
 def peer(measured, key, name):
-    """Returns PyTorch's figure and its name: measured in this run, otherwise elsewhere."""
+    """Returns PyTorch's figure and its label. Uses a figure from elsewhere if PyTorch did not run.
+    """
     if measured:
         return median([m[key] for m in measured]), name
     return TORCH[key], name + ", elsewhere:"
 
 
 def bench_step(table, args):
-    """Measures steps. Without its reduce, a step of 2 x 1 is two processes that each do half of the
-    leaves and do not communicate: two jobs of half the batch and half the leaves at the same time.
+    """Measures steps. To measure a step of 2 x 1 without its reduce, it runs two jobs at the same
+    time that do not communicate. Each has half of the batch and half of the leaves.
     """
     say("(b) steps with 1x1, 1x2 and 2x1 workers x threads; %d rounds" % args.rounds)
     with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
@@ -205,7 +208,7 @@ def bench_step(table, args):
 
 
 def bench_csv(table, folder, args):
-    say("(c) CSV to row store; pyarrow beside it")
+    say("(c) CSV to row store, compared with pyarrow")
     with tempfile.TemporaryDirectory(prefix="espalier-bench-") as temporary:
         floats = os.path.join(temporary, "floats.csv")
         bench_peers.write_floats(floats)
@@ -262,7 +265,7 @@ def bench_parquet(table, folder, args):
 
 
 def curl_mb_per_s(url, size, streams):
-    """Returns the wall time of that many curls at once, each for an equal part of the file."""
+    """Returns MB/s of `streams` curl processes at once, each for an equal part of the file."""
     part = (size + streams - 1) // streams
     started = time.monotonic()
     processes = [subprocess.Popen(["curl", "-sSfL", "-o", "/dev/null", "%s?op=OPEN&offset=%d"
@@ -274,7 +277,7 @@ def curl_mb_per_s(url, size, streams):
 
 
 def bench_hdfs(table, folder, args):
-    say("(e) HDFS: starts one, with two DataNodes")
+    say("(e) HDFS: starts an HDFS with two DataNodes")
     size = 300_000_000
     with Hdfs.start(throughput=True) as hdfs, \
             tempfile.TemporaryDirectory(prefix="espalier-bench-") as temporary:
@@ -284,8 +287,8 @@ def bench_hdfs(table, folder, args):
         url = hdfs.active_url() + "/webhdfs/v1/bench.bin"
         for streams in (1, 2, 4):
             curl, ours = [], []
-            # The first round warms both up. The DataNodes use most of two cores, but not always the
-            # same share. Single runs of either side differ by half.
+            # The first round warms up both sides. The DataNodes use most of two cores, but not
+            # always the same share. Single runs of either side differ by half.
             for _ in range(max(args.rounds, 10) + 1):
                 curl.append(curl_mb_per_s(url, size, streams))
                 ours.append(json_lines([os.path.join(folder, "webhdfs"), hdfs.uri + "/bench.bin",
@@ -336,7 +339,7 @@ def bench_job(table, args):
             accuracies.append(result["metrics"]["test"]["accuracy"])
             if args.torch:
                 torch.append(run_torch_job())
-    say("the last: start %(start_s).2f s, profile %(profiling_s).2f s, training %(train_s).2f s" %
+    say("last round: start %(start_s).2f s, profile %(profiling_s).2f s, training %(train_s).2f s" %
         result["timing"])
     wall, where_wall = peer(torch, "job_wall_s", "PyTorch DDP")
     memory, where_memory = peer(torch, "job_memory_mb", "PyTorch DDP")
@@ -365,23 +368,24 @@ def bench_quality_of(table, args):
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
+    parser.add_argument("--rounds", type=int, default=3,
+                        help="measurements of each part (default: %(default)s)")
     parser.add_argument("--no-torch", dest="torch", action="store_false",
-                        help="do not run PyTorch although it is installed")
+                        help="do not run PyTorch, even if it is installed")
     parser.add_argument("--sparktorch", action="store_true",
-                        help="run SparkTorch beside Spark (its private environment: 6 GB)")
+                        help="also run SparkTorch (private environment of 6 GB)")
     bench_quality.add_options(parser)
     parser.add_argument("parts", nargs="*",
-                        help="some of %s, or data; none: all" % ", ".join(PARTS))
+                        help="parts to run: %s or data (default: all)" % ", ".join(PARTS))
     args = parser.parse_args()
     args.parts = [p for part in args.parts for p in GROUPS.get(part, [part])]
     unknown = [p for p in args.parts if p not in PARTS]
     if unknown or args.rounds < 1:
-        parser.error("unknown part %s" % unknown if unknown else "--rounds is at least 1")
+        parser.error("unknown part %s" % unknown if unknown else "--rounds: expected at least 1")
     if set(args.tables or []) - set(bench_quality.TABLES):
         parser.error("--tables: expected some of " + ", ".join(bench_quality.TABLES))
     if args.resume and not args.json:
-        parser.error("--resume: expected --json FILE, too")
+        parser.error("--resume requires --json FILE")
     args.splits = 1 if args.quick else args.splits
     parts = args.parts or PARTS
     args.torch = args.torch and bench_peers.torch_is_installed()

@@ -1,5 +1,5 @@
-"""Accuracy of asynchronous training on MNIST (config/mnist.yaml, 2 workers) compared with
-synchronous training, over several seeds. The target is the spread over seeds."""
+"""Compares the accuracy of asynchronous and synchronous training on MNIST (config/mnist.yaml, 2
+workers) over several seeds. The target is the spread over seeds."""
 import json
 import math
 import os
@@ -11,7 +11,7 @@ SEEDS = range(1, 5)
 
 
 def accuracy_of(espalier, root, mode, seed):
-    """Returns the share of the test rows that config/mnist.yaml has right."""
+    """Returns the share of test rows that the model of config/mnist.yaml predicts correctly."""
     with open(os.path.join(root, "config", "mnist.yaml")) as f:
         text = f.read()
     with tempfile.TemporaryDirectory(prefix="espalier-async-") as folder:
@@ -31,7 +31,7 @@ def accuracy_of(espalier, root, mode, seed):
 
 
 def fill(table, say, espalier, root):
-    say("(l) the accuracy of asynchronous training on MNIST; synchronous training as the peer")
+    say("(l) accuracy of asynchronous training on MNIST, compared with synchronous training")
     pairs = [[accuracy_of(espalier, root, mode, seed) for mode in ("async", "sync")]
              for seed in SEEDS]
     ours, peers = (statistics.mean(pair[i] for pair in pairs) for i in (0, 1))

@@ -1,4 +1,4 @@
-"""Peers of the measurements: Arrow's CSV reader and PyTorch."""
+"""Runs the peers of the measurements: Arrow's CSV reader and PyTorch."""
 import json
 import os
 import random
@@ -10,8 +10,8 @@ import private_python
 WORDS = ["espalier", "trellis", "quince", "medlar", "a pear of the late kind", "fig", "vine"]
 ARROW = ["numpy==1.26.4", "pyarrow==23.0.1"]
 
-# Reads the files one after the other, and every column except those of text as float32, into one
-# row-major array. This is the content of our row store. Prints MB/s of the fastest round.
+# Reads the files in order into one row-major array, with every column except text as float32. Our
+# row store has the same content. Prints MB/s of the fastest round.
 ARROW_PROGRAM = """
 import csv as plain, json, os, sys, time
 import numpy as np, pyarrow as pa, pyarrow.csv as csv
@@ -42,10 +42,10 @@ for _ in range(rounds + 1):
 print(sum(os.path.getsize(p) for p in files) / best / 1e6)
 """
 
-# 784-256-256-10 ReLU with Adam and a global batch of 256. "steps": a step alone with one thread,
-# and one of two DDP processes of one thread each over gloo. It prints medians of 300 as one JSON
-# object. "job": the whole job of tools/bench with two DDP processes, from CSV (numpy's reader) to a
-# saved model.
+# Trains 784-256-256-10 ReLU with Adam and a global batch of 256. "steps" measures a step with one
+# thread, and a step of two DDP processes of one thread each over gloo. It prints medians of 300 as
+# one JSON object. "job" runs the whole job of tools/bench with two DDP processes, from CSV (numpy's
+# reader) to a saved model.
 TORCH_PROGRAM = """
 import glob, json, os, statistics, sys, tempfile, time
 import numpy as np
@@ -127,7 +127,7 @@ def write_quoted(path, rows=200_000):
 
 
 def arrow_csv(files, rounds, threads=1, text=()):
-    """Returns MB/s of pyarrow. `text`: the positions of columns that are not numbers."""
+    """Returns MB/s of pyarrow. `text` lists the positions of columns that are not numbers."""
     python = private_python.ensure("bench", ARROW)
     done = subprocess.run([python, "-c", ARROW_PROGRAM, str(rounds), str(threads),
                            json.dumps(text)] + files, check=True,
@@ -141,15 +141,15 @@ def torch_is_installed():
 
 
 def torch_command(root, *arguments):
-    """Returns the command that runs the program above."""
+    """Returns the command that runs TORCH_PROGRAM."""
     path = os.path.join(root, "build", "torch_peer.py")
-    with open(path, "w") as f:  # a file, because its processes start again and import it
+    with open(path, "w") as f:  # a file, because spawned processes import it
         f.write(TORCH_PROGRAM)
     return [sys.executable, path] + list(arguments)
 
 
 def torch_steps(root):
-    """Returns milliseconds of PyTorch's steps."""
+    """Returns the milliseconds of PyTorch's steps."""
     done = subprocess.run(torch_command(root, "steps"), text=True, capture_output=True,
                           timeout=600, check=True)
     return json.loads(done.stdout.strip().splitlines()[-1])

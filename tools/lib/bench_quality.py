@@ -1,5 +1,5 @@
-"""Test errors of the presets on nine real tables, compared with LightGBM, CatBoost, scikit-learn's
-perceptron and a job of four keys, on the same splits in the same run.
+"""Compares test errors of the presets on nine real tables with those of LightGBM, CatBoost,
+scikit-learn's perceptron and a job of four keys, on the same splits in the same run.
 
 Tables and peers come from packages of the registry. bench_quality_program.py runs in a private
 environment with them. A split has at most 20,000 rows, and a quarter of them is for testing. Each
@@ -37,7 +37,7 @@ CONSTANT = "constant"
 SPLITS_MAX, ROWS_MAX = 3, 20_000
 MEAN_ROWS_MIN, LARGE_ROWS_MIN = 1_000, 10_000
 FIT_LIMIT_S = 1_800
-QUICK_CATBOOST_S = 300  # --quick: after this, no CatBoost
+QUICK_CATBOOST_S = 300  # seconds after which --quick leaves CatBoost out
 TINY = 1e-15  # minimum probability in a log loss
 # Keys that a user of a perceptron sets: layers, optimizer, batch and epochs, with the usual stop.
 FOUR_KEYS_JOB = {
@@ -60,24 +60,26 @@ class Refused(RuntimeError):
 
 def add_options(parser):
     quality = parser.add_argument_group("quality")
-    quality.add_argument("--quick", action="store_true", help="one split, and CatBoost only in the "
-                         "first %d min" % (QUICK_CATBOOST_S // 60))
+    quality.add_argument("--quick", action="store_true",
+                         help="run one split, and CatBoost only in the first %d min" %
+                         (QUICK_CATBOOST_S // 60))
     quality.add_argument("--splits", type=int, default=SPLITS_MAX,
                          choices=range(1, SPLITS_MAX + 1),
-                         help="splits of each table (default: %(default)s)")
+                         help="number of splits of each table (default: %(default)s)")
     quality.add_argument("--tables", type=lambda text: text.split(","), metavar="A,B",
-                         help="some of " + ", ".join(TABLES))
+                         help="tables to use: " + ", ".join(TABLES))
     quality.add_argument("--ablation", action="store_true",
-                         help="the error of good without each of its ingredients, instead")
+                         help="only measure the error of good without each of its ingredients")
     quality.add_argument("--epochs-curve", action="store_true",
-                         help="errors of good with half, one and two times its epochs, instead")
+                         help="only measure errors of good with half, one and two times its epochs")
     quality.add_argument("--large", action="store_true",
-                         help="wall time of good on large tables with 1, 2 and 4 workers, instead")
+                         help="only measure wall time of good on large tables with 1, 2 and 4 "
+                              "workers")
     quality.add_argument("--large-rows", type=int, default=5_000_000, metavar="N",
-                         help="rows of each large table at most (default: %(default)s)")
-    quality.add_argument("--json", metavar="FILE", help="write the result of each fit here")
+                         help="maximum number of rows of each large table (default: %(default)s)")
+    quality.add_argument("--json", metavar="FILE", help="file for the result of each fit")
     quality.add_argument("--resume", action="store_true",
-                         help="keep the fits of FILE, an earlier run of the same programs")
+                         help="keep the fits in FILE from an earlier run of the same programs")
 
 
 def program(python, command, **arguments):
@@ -146,7 +148,7 @@ class Split:
         return f.name
 
     def train(self, job, workers=1):
-        """Trains a job. Returns (the program's result, cpu_s, wall_s and peak_mb)."""
+        """Trains a job. Returns (result of the program, {cpu_s, wall_s, peak_mb})."""
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         process = subprocess.Popen(
             [self.espalier, "train", job, "--workers", str(workers), "--threads", "1", "--json"],
@@ -201,7 +203,8 @@ class Split:
                                               for t in self.truth)}
 
     def score(self, files):
-        """`error` is the share of wrong classes in %, or the root mean square error."""
+        """Returns the scores of predictions. `error` is the share of wrong classes in %, or the
+        root mean square error."""
         answers = []
         for path in files:
             with open(path, newline="") as f:
@@ -221,7 +224,7 @@ class Split:
 
 
 class Results:
-    """Measures one row for each table, split and method. It writes args.json after each."""
+    """Measurements: one row for each table, split and method. Writes args.json after each."""
 
     def __init__(self, args):
         self.path, self.rows, self.sizes = args.json, [], {}
@@ -262,7 +265,7 @@ class Results:
 
 
 def geometric(ratios):
-    """Returns the geometric mean; None without ratios. A ratio of 0 counts as a hundredth."""
+    """Returns the geometric mean, or None without ratios. A ratio of 0 counts as 0.01."""
     return math.exp(statistics.fmean(math.log(max(r, 0.01)) for r in ratios)) if ratios else None
 
 
@@ -296,7 +299,7 @@ def measure_split(say, results, split, name, methods, refused):
                                             {"preset": method}))
         except Refused as error:
             refused[method] = str(error)
-            say("%s: skipped, the program refuses it: %s" % (method, error))
+            say("%s: skipped, the program rejects the preset: %s" % (method, error))
             continue
         results.add(name, split.number, method, found)
         say("%s, split %d: %s %.4g, %.1f CPU s" % (name, split.number + 1, method, found["error"],
@@ -304,13 +307,13 @@ def measure_split(say, results, split, name, methods, refused):
 
 
 def each_split(say, espalier, python, args, names):
-    """Yields (name, Split). It leaves out a table that is unavailable, and prints a line."""
+    """Yields (name, Split). Skips a table that is unavailable, and prints a line."""
     for name in names:
         for number in range(args.splits):
             try:
                 split = Split(espalier, python, name, number)
             except (RuntimeError, subprocess.SubprocessError) as error:
-                say("%s is left out: %s" % (name, error))
+                say("%s is skipped: %s" % (name, error))
                 break
             with split:
                 yield name, split
@@ -370,7 +373,7 @@ def compare(table, say, espalier, python, args):
     end = time.monotonic() + QUICK_CATBOOST_S
     for name, split in each_split(say, espalier, python, args, args.tables or TABLES):
         if args.quick and CATBOOST in methods and time.monotonic() > end:
-            say("CatBoost is left out from %s on: --quick has run for %d s" % (
+            say("CatBoost is skipped from %s on: --quick has run for %d s" % (
                 name, QUICK_CATBOOST_S))
             methods.remove(CATBOOST)
         measure_split(say, results, split, name, methods, refused)

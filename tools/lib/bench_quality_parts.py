@@ -1,4 +1,4 @@
-"""More parts of the quality bench: the effect of each ingredient of `good`, the effect of more
+"""Runs more parts of the quality bench: the effect of each ingredient of `good`, the effect of more
 epochs, and wall time by number of workers on large tables. See bench_quality.py."""
 import json
 import os
@@ -7,8 +7,8 @@ import subprocess
 import bench_quality
 from bench_quality import MEAN_ROWS_MIN, TABLES, Results, Split, geometric, grid
 
-# (removed ingredient, changes of keys of the complete job that `check --effective` prints). None
-# removes a key.
+# (removed ingredient, changes of keys in the complete job that `check --effective` prints). None as
+# the value removes a key.
 ABLATIONS = [
     ("embedding of numbers", [("data.features.numbers", {"embedding": "none"})]),
     ("half of the bins", [("data.features.numbers.bins", 24)]),
@@ -42,7 +42,7 @@ WORKERS = [1, 2, 4]
 
 
 def large_enough(say, espalier, python, args):
-    """Yields (name, Split) of the tables of args. By default, those that count in means."""
+    """Yields (name, Split) of the tables of args. The default is all tables that count in means."""
     for name, split in bench_quality.each_split(say, espalier, python, args, args.tables or TABLES):
         if args.tables or split.rows >= MEAN_ROWS_MIN:
             yield name, split
@@ -69,7 +69,7 @@ def ablate(say, espalier, python, args):
                                         jobs=jobs)["changed"]
         base = split.fit(jobs[0][0])
         for (what, _), (path, _) in zip([("good", [])] + ABLATIONS, jobs):
-            # A job without the key is the complete job.
+            # A job that does not have the key is the same as the complete job.
             found = split.fit(path) if path in changed else base
             results.add(name, split.number, what, found)
             say("%s, split %d, %s: %.4g, %.1f CPU s" % (name, split.number + 1, what,
@@ -90,7 +90,7 @@ def curve(say, espalier, python, args):
     for name, split in large_enough(say, espalier, python, args):
         results.sizes[name] = split.rows
         epochs = 0
-        for factor in sorted(FACTORS, key=lambda f: f != 1):  # the preset's own number first
+        for factor in sorted(FACTORS, key=lambda f: f != 1):  # starts with the preset's own number
             changes = {"train": {"epochs": max(1, int(epochs * factor))}} if epochs else {}
             job = split.job("good-%g" % factor, changes)
             found = split.fit(job)

@@ -1,11 +1,12 @@
-"""Tables and peers of the quality bench, in a private environment. See bench_quality.py.
+"""Draws tables and trains peers for the quality bench, in a private environment. See
+bench_quality.py.
 
 usage: bench_quality_program.py split JSON     writes train and test, as .csv and .parquet
-       bench_quality_program.py generate JSON  the same of a generated table, only as .csv
-       bench_quality_program.py fit JSON       trains a peer, writes its answers to the test rows
+       bench_quality_program.py generate JSON  writes a generated table, only as .csv
+       bench_quality_program.py fit JSON       trains a peer, writes its answers for the test rows
        bench_quality_program.py edit JSON      writes jobs that differ from a complete job
 
-Each prints one JSON object. JSON is an object too, with the arguments of the function below.
+Each command prints one JSON object. JSON is an object with the arguments of the function below.
 """
 import json
 import lzma
@@ -18,7 +19,7 @@ import warnings
 
 warnings.filterwarnings("ignore")
 PRICE, DELAY = "price", "arr_delay"
-AFTERWARDS = ["dep_time", "arr_time", "air_time"]  # known only after a flight
+AFTERWARDS = ["dep_time", "arr_time", "air_time"]  # columns known only after a flight
 
 
 def wheel_frame(path):
@@ -27,7 +28,7 @@ def wheel_frame(path):
         return pandas.read_csv(path)
     if path.endswith(".brotli"):
         return pandas.read_parquet(path)
-    with lzma.open(path) as f:  # a pickle; tools/lib/tables.py checks the hash of the file
+    with lzma.open(path) as f:  # a pickle, whose hash tools/lib/tables.py checks
         return pickle.load(f).drop(columns="rownames")
 
 
@@ -48,7 +49,7 @@ def load(table, source):
 
 
 def split(table, source, folder, number, rows_max, classes):
-    """Draws at most `rows_max` rows (0: all) and holds a quarter out. Classes keep their shares."""
+    """Draws at most `rows_max` rows (0: all) and holds out a quarter. Classes keep their shares."""
     import pandas
     from sklearn.model_selection import train_test_split
     frame, label = load(table, source)
@@ -68,8 +69,8 @@ def split(table, source, folder, number, rows_max, classes):
 
 
 def generate(folder, rows):
-    """Generates twelve numbers and two categories with interactions. A tenth of `rows` is for
-    testing."""
+    """Generates a table of twelve numbers and two categories with interactions. A tenth of `rows`
+    is for testing."""
     import numpy
     import pandas
     chance = numpy.random.default_rng(1)
@@ -92,7 +93,8 @@ def generate(folder, rows):
 
 
 def perceptron(classes, seed):
-    """Uses scikit-learn's defaults on scaled numbers, one-hot categories and scaled targets."""
+    """Returns scikit-learn's perceptron with defaults, on scaled numbers, one-hot categories and
+    scaled targets."""
     import numpy
     from sklearn.compose import (ColumnTransformer, TransformedTargetRegressor,
                                  make_column_selector)
@@ -152,7 +154,7 @@ def fit(peer, folder, label, classes, seed):
 
 def edit(complete, jobs):
     """Writes jobs, each [path, [[dotted key, value], ...]], from the file of a complete job. Prints
-    the paths of those with a changed key. It does not add a key that the job does not have."""
+    the paths of jobs with a changed key. Adds no keys."""
     import yaml
     with open(complete) as f:
         text = f.read()

@@ -1,11 +1,11 @@
-"""Measures how long a training pauses when a worker or the coordinator is killed, when a host is
-cut off, and when workers join and leave: real daemons, MNIST.
+"""Measures the pause of a training when a worker or the coordinator is killed, when a host is cut
+off, and when workers join and leave. It uses real daemons and MNIST.
 
-The source is the coordinator's own log, to the millisecond. `detection` is from the fault to the
-loss in the log. `change` is from there to the order to continue, when the missing rows are loaded
-and all workers have met. The step in flight is added, because it is done again. The times of the
-steps show whether steps continue while the coordinator is unreachable, or workers join and leave.
-Workers of the tests' build write them (tests/worker/telltale_main.cc).
+The source is the coordinator's log with milliseconds. `detection` is the time from the fault to the
+loss in the log. `change` is the time from the loss to the order to continue, after the missing rows
+are loaded and all workers have met. The current step is added, because it is repeated. The times of
+the steps show whether steps continue while the coordinator is unreachable, or workers join and
+leave. Workers of the test build record these times (tests/worker/telltale_main.cc).
 """
 import datetime
 import os
@@ -21,7 +21,7 @@ import hosts
 
 LINE = re.compile(r"^(\S+) +\w+ +espalier-coordinator (.*)$")
 LIMIT_S = 30
-PART_LIMIT_S = 240  # no repetition begins later
+PART_LIMIT_S = 240  # seconds after which no repetition begins
 REPETITIONS = 30
 
 
@@ -31,13 +31,13 @@ def quantile(values, q):
 
 
 def triple(values):
-    """Returns p50 / p95 / max in ms."""
+    """Returns p50 / p95 / max in ms as text."""
     return "%.0f / %.0f / %.0f ms" % tuple(
         1000 * v for v in (quantile(values, 0.5), quantile(values, 0.95), max(values)))
 
 
 def repetitions():
-    """Yields REPETITIONS turns, or as many as begin in time."""
+    """Yields up to REPETITIONS turns, within PART_LIMIT_S."""
     end = time.monotonic() + PART_LIMIT_S
     for turn in range(REPETITIONS):
         if time.monotonic() < end:
@@ -45,7 +45,7 @@ def repetitions():
 
 
 class CoordinatorLog:
-    """File with a coordinator's log lines."""
+    """File with the log lines of a coordinator."""
 
     limit_s = LIMIT_S
 
@@ -53,7 +53,7 @@ class CoordinatorLog:
         self.log_path, self.read_to = path, 0
 
     def wait(self, pattern, times=1):
-        """Returns the time of the `times`-th line from here on that matches."""
+        """Returns the time of the `times`-th matching line from here on."""
         deadline = time.monotonic() + self.limit_s
         while time.monotonic() < deadline:
             with open(self.log_path) as f:
@@ -71,11 +71,11 @@ class CoordinatorLog:
                     return datetime.datetime.fromisoformat(found.group(1)).timestamp()
             self.read_to += len(text) - len(text.rsplit("\n", 1)[-1])
             time.sleep(0.005)
-        raise RuntimeError("'%s' did not come into %s" % (pattern, self.log_path))
+        raise RuntimeError("'%s' did not appear in %s" % (pattern, self.log_path))
 
 
 class Cluster(CoordinatorLog):
-    """A coordinator, workers w1, w2, ... (of `binary`) and job-1, which trains on them."""
+    """Coordinator, workers w1, w2, ... that run `binary`, and job-1, which trains on them."""
 
     def __init__(self, espalier, job, workers, binary=None):
         self.programs = os.path.dirname(espalier)
@@ -99,7 +99,7 @@ class Cluster(CoordinatorLog):
             raise
 
     def prefix(self, _name):
-        """Returns the words before the command of that daemon."""
+        """Returns the prefix of the command of that daemon."""
         return []
 
     def address_of(self, _name):
@@ -169,7 +169,7 @@ class HostCluster(Cluster):
 
 
 def kill_workers(cluster, chance):
-    """Returns (detection, change) in seconds of each kill."""
+    """Returns (detection, change) in seconds for each kill."""
     parts = []
     for _ in repetitions():
         victim = chance.choice(sorted(cluster.workers))
@@ -187,8 +187,8 @@ def kill_workers(cluster, chance):
 
 
 def kill_coordinator(cluster):
-    """Returns seconds from each restart until all workers are attached again. Also returns the
-    widest gaps between steps, in seconds, from each kill until then."""
+    """Returns the seconds from each restart until all workers are attached again, and the widest
+    gaps between steps, in seconds, from each kill until then."""
     back, spans = [], []
     for _ in repetitions():
         killed = time.monotonic()
@@ -204,7 +204,7 @@ def kill_coordinator(cluster):
 
 
 def cut_hosts(cluster, chance):
-    """Returns (detection, change) in seconds of each host that is unplugged and later plugged in
+    """Returns (detection, change) in seconds for each host that is unplugged and later plugged in
     again."""
     parts = []
     for _ in repetitions():
@@ -221,8 +221,7 @@ def cut_hosts(cluster, chance):
 
 
 def commit_times(folder):
-    """Returns when each step was first applied by any worker: seconds, as time.monotonic() counts.
-    """
+    """Returns the time when a worker first applied each step, in seconds of time.monotonic()."""
     first = {}
     for name in os.listdir(folder):
         if not name.isdigit():
@@ -236,7 +235,7 @@ def commit_times(folder):
 
 
 def widest_gap(times, begin, end):
-    """Returns the longest time between two steps, of which one is in [begin, end]."""
+    """Returns the longest time between two consecutive steps of which one is in [begin, end]."""
     return max(b - a for a, b in zip(times, times[1:]) if b >= begin and a <= end)
 
 
@@ -265,7 +264,8 @@ def join_and_drain(cluster, espalier):
 
 
 def fill(table, say, espalier, telltale, job):
-    """Adds the measurements made while `job` trains. `telltale`: the workers with timed steps."""
+    """Adds the measurements made while `job` trains. `telltale` is the worker that records the
+    times of steps."""
     say("(g) recovery: up to %d kills of a worker, then of the coordinator" % REPETITIONS)
     with Cluster(espalier, job, 3, binary=telltale) as cluster:
         add_parts(table, "worker SIGKILL", kill_workers(cluster, random.Random(1)), 3)
@@ -275,12 +275,12 @@ def fill(table, say, espalier, telltale, job):
         add_gaps(table, "coordinator SIGKILL", gaps)
     reason = hosts.why_not()
     if reason:
-        say("no host is cut off: " + reason)
+        say("hosts cannot be cut off: " + reason)
     else:
-        say("hosts that are cut off")
+        say("cutting off hosts")
         with HostCluster(espalier, job, 3) as cluster:
             add_parts(table, "host unplugged", cut_hosts(cluster, random.Random(1)), 8)
-    say("workers that join and leave")
+    say("workers join and leave")
     with Cluster(espalier, job, 2, binary=telltale) as cluster:
         for what, gaps in zip(("join", "drain"), join_and_drain(cluster, espalier)):
             add_gaps(table, what, gaps)

@@ -1,5 +1,5 @@
-"""MNIST from a Spark program: EspalierClassifier compared with Spark's own perceptron. One Spark
-with two threads runs next to a cluster of two workers with one each. See bench.py,
+"""Compares EspalierClassifier with Spark's own perceptron on MNIST. One Spark application with two
+threads runs next to a cluster of two workers with one thread each. See bench.py and
 bench_spark_program.py."""
 import json
 import os
@@ -14,9 +14,9 @@ import python_client
 
 LIB = os.path.dirname(os.path.abspath(__file__))
 GOAL = 0.96
-SPARK_LIMIT_S = 300  # for its perceptron; rounded up to whole rounds
+SPARK_LIMIT_S = 300  # time limit of Spark's perceptron, rounded up to whole rounds
 LIMIT_S = 1800
-SPARKTORCH = {  # 0.2.0, measured elsewhere: 2 cores
+SPARKTORCH = {  # SparkTorch 0.2.0, measured on another machine with 2 cores
     "step_ms": 99.0, "rows_per_s": 91.0,
 }
 SPARKTORCH_PACKAGES = (["numpy==1.26.4", "pandas==2.2.3", "setuptools==75.8.0", "torch==2.6.0",
@@ -57,7 +57,7 @@ def program(python, name, *arguments):
 
 
 def last_line(process):
-    """Returns the last line as JSON, and prints the others as they arrive."""
+    """Returns the last line as JSON. Prints the other lines as they arrive."""
     timer = threading.Timer(LIMIT_S, process.kill)
     timer.start()
     last = ""
@@ -76,13 +76,13 @@ def last_line(process):
 
 
 def right(found):
-    """Returns the share of the test rows, and whether it was cut off before the goal."""
+    """Returns the share of correct test rows as text, with a mark if it is below the goal."""
     return "%.2f %%%s" % (100 * found["accuracy"],
-                          "" if found["accuracy"] >= GOAL else ", not there yet")
+                          "" if found["accuracy"] >= GOAL else ", goal not reached")
 
 
 def fill(table, say, espalier, root, rounds, with_sparktorch):
-    say("(j) MNIST from Spark: EspalierClassifier, then Spark's perceptron%s; %d rounds" % (
+    say("(k) MNIST from Spark: EspalierClassifier, then Spark's perceptron%s; %d rounds" % (
         ", then SparkTorch" if with_sparktorch else "", rounds))
     found = measure(espalier, root, rounds)
     ours, spark = found["ours"], found["spark"]

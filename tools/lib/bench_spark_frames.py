@@ -1,4 +1,4 @@
-"""Common part of the Spark programs of tools/bench: the session, and MNIST as frames."""
+"""Provides the session and MNIST as frames for the Spark programs of tools/bench."""
 import time
 
 from pyspark.ml.feature import ElementwiseProduct, VectorAssembler
@@ -20,7 +20,7 @@ def session():
 
 
 def digits(spark, folder):
-    """Returns labels and pixels from 0 to 1, in memory."""
+    """Returns a cached frame of labels and of pixels from 0 to 1."""
     names = ["p%d" % i for i in range(PIXELS)]
     frame = spark.read.csv(folder, schema="label double, " + ", ".join(n + " int" for n in names))
     frame = VectorAssembler(inputCols=names, outputCol="bytes").transform(frame)

@@ -1,15 +1,21 @@
-"""Runs for tools/bench in the Python that has PySpark: MNIST by EspalierClassifier and by Spark's
-own MultilayerPerceptronClassifier, in one Spark, on the same cached frames, with the same layers.
+"""Trains MNIST with EspalierClassifier and with Spark's own MultilayerPerceptronClassifier, in one
+Spark application, on the same cached frames and with the same layers. tools/bench runs it in a
+Python with PySpark.
 
 usage: bench_spark_program.py COORDINATOR WORK MNIST GOAL LIMIT_S ROUNDS
 
-COORDINATOR: as for EspalierClassifier; WORK: its workDirectory; MNIST: the folder of mnist.py. Both
-are timed until GOAL (a share) of the test rows are right. The evaluation of the models takes no
-part in the time. EspalierClassifier is fitted from the start with 1, 2, 3 .. epochs. Each fit is
-complete, from the frame to the model, and the one that reaches the goal counts. Spark reports
-nothing about a model during its training. Its perceptron therefore gets rounds of ITERATIONS
-iterations. Each round continues with the last one's weights, until the goal is reached or LIMIT_S
-seconds have passed. The last line of standard output is a JSON object.
+  COORDINATOR   address, as for EspalierClassifier
+  WORK          workDirectory of EspalierClassifier
+  MNIST         folder of mnist.py
+  GOAL          share of correct test rows that ends the measurement
+  LIMIT_S       time limit of Spark's perceptron in seconds
+  ROUNDS        number of measurements
+
+The times do not include the evaluation of models. EspalierClassifier is fitted from the start with
+1, 2, 3, ... epochs. The measurement is the time of the fit that reaches the goal, from the frame to
+the model. Spark reports nothing about a model during its training, so its perceptron runs in rounds
+of ITERATIONS iterations. Each round continues with the previous weights, until the goal or LIMIT_S
+is reached. The last line of standard output is a JSON object.
 """
 import json
 import statistics
@@ -22,7 +28,7 @@ from bench_spark_frames import CLASSES, HIDDEN, PIXELS, digits, session, timed
 from espalier.spark import EspalierClassifier
 
 EPOCHS_MAX = 10
-ITERATIONS = 20  # of Spark's perceptron at a time
+ITERATIONS = 20  # iterations of Spark's perceptron in a round
 
 
 def accuracy(model, test):
@@ -30,7 +36,7 @@ def accuracy(model, test):
 
 
 def ours(train, test, goal, coordinator, work, rounds):
-    """Returns the model and the times of its last fits."""
+    """Returns the model and the times of the fits with the same number of epochs."""
     estimator = EspalierClassifier(
         coordinator=coordinator, workDirectory=work, hiddenLayers=HIDDEN, scale="none",
         stepSize=2e-3, batchSize=256, seed=1, verbose=False)
@@ -60,7 +66,7 @@ def sparks_own(train, test, goal, limit_s):
 
 
 def score(model, frame):
-    """Returns seconds for all rows, without writing them."""
+    """Returns the seconds for scoring all rows without writing them."""
     columns = ["prediction", "probability"]
     return timed(lambda: model.transform(frame).select(columns).write.format("noop")
                  .mode("overwrite").save())[1]
@@ -76,7 +82,7 @@ def main(coordinator, work, mnist, goal, limit_s, rounds):
     for turn in range(rounds + 1):
         for name, model in models.items():
             seconds = score(model, train)
-            if turn:  # the first one warms up
+            if turn:  # the first turn warms up
                 times[name].append(seconds)
     for name, seconds in times.items():
         found[name]["rows_per_s"] = train.count() / statistics.median(seconds)

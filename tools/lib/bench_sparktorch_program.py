@@ -1,12 +1,12 @@
-"""Runs for tools/bench in the Python that has SparkTorch: the MNIST of bench_spark_program.py, by
-SparkTorch's synchronous mode, on the same number of threads.
+"""Trains the MNIST of bench_spark_program.py with SparkTorch's synchronous mode, on the same number
+of threads. tools/bench runs it in a Python with SparkTorch.
 
 usage: bench_sparktorch_program.py MNIST GOAL LIMIT_S
 
-Fits of FEW and of MANY steps measure the time of a step. Then, each fit has twice as many steps as
-the one before, from the start, until GOAL (a share) of the test rows are right or the next one
-would last longer than LIMIT_S. Accuracy is measured on TEST_ROWS rows, because it scores row by
-row. The last line of standard output is a JSON object.
+Fits of FEW and of MANY steps measure the time of a step. Then each fit begins from the start with
+twice as many steps as the previous one. The fits end when the share GOAL of the test rows is
+correct, or when the next fit would exceed LIMIT_S. Accuracy is measured on TEST_ROWS rows, because
+SparkTorch scores row by row. The last line of standard output is a JSON object.
 """
 import json
 import sys
@@ -18,7 +18,7 @@ from sparktorch import SparkTorch, serialize_torch_obj
 from bench_spark_frames import CLASSES, HIDDEN, PIXELS, digits, session, timed
 
 FEW, MANY = 20, 240
-BATCH = 128  # per partition; two partitions: 256 per step
+BATCH = 128  # rows per partition; two partitions make 256 per step
 TEST_ROWS = 1000
 
 
@@ -40,7 +40,7 @@ def main(mnist, goal, limit_s):
     train, test = (digits(spark, "%s/%s" % (mnist, part)) for part in ("train", "test"))
     test = test.limit(TEST_ROWS).repartition(2).cache()
     test.count()
-    estimator(FEW).fit(train)  # starts Python's workers
+    estimator(FEW).fit(train)  # starts the Python workers
     fits = {steps: timed(lambda: estimator(steps).fit(train))[1] for steps in (FEW, MANY)}
     step_s = (fits[MANY] - fits[FEW]) / (MANY - FEW)
     steps, right = MANY // 2, 0.0

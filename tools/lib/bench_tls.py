@@ -1,4 +1,4 @@
-"""Cost of TLS per step: two clusters of the same two workers, one with certificates and one in
+"""Measures the cost of TLS per step. Two clusters of two workers, one with certificates and one in
 plain text, train the same job in turns. See bench.py."""
 import json
 import os
@@ -17,7 +17,7 @@ def tls_flags(directory):
 
 
 class Cluster:
-    """Cluster on loopback. `secure`: whether it has certificates."""
+    """Cluster on loopback, with certificates if `secure` is true."""
 
     def __init__(self, espalier, secure):
         self.espalier, self.secure = espalier, secure

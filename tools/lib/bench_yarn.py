@@ -1,11 +1,11 @@
-"""Time that a job loses when a worker's container is killed in YARN, and time until YARN has
-another: real daemons of Hadoop, the tarball in containers, MNIST from HDFS. See bench.py.
+"""Measures the time that a job loses when a worker's container in YARN is killed, and the time
+until YARN has started another. It uses real Hadoop daemons, the tarball in containers, and MNIST
+from HDFS. See bench.py.
 
-The coordinator's own log, to the millisecond, shows two moments: the order to the others to
-continue without the lost worker, and the attachment of the one that YARN started in its place. A
-client that watches the job is informed of the next step about once a second. Each kill has its own
-job with all workers, because a worker that returns gets a share of a running job at most once a
-minute.
+The coordinator's log, with milliseconds, shows two times: the order to the other workers to
+continue without the lost worker, and the attachment of its replacement. A client that watches the
+job receives a step about once a second. Each kill has a separate job on all workers, because a new
+worker gets a share of a running job at most once a minute.
 """
 import json
 import os
@@ -28,9 +28,9 @@ PACKAGE_LIMIT_S, STEP_LIMIT_S = 600, 60
 
 
 class Service(bench_recovery.CoordinatorLog):
-    """A cluster in YARN's containers."""
+    """Cluster in YARN containers."""
 
-    limit_s = 120  # YARN on a busy machine
+    limit_s = 120  # sufficient for YARN on a busy machine
 
     def __init__(self, hdfs, tree, folder):
         self.hdfs, self.folder = hdfs, folder
@@ -51,16 +51,16 @@ class Service(bench_recovery.CoordinatorLog):
                        env=self.environment(), stdout=subprocess.DEVNULL)
 
     def log_of(self, program):
-        """Returns the path of a container's standard error in YARN."""
+        """Returns the path of the standard error of the container that runs a program."""
         container, = set(hadoop_yarn.processes(self.hdfs, program).values())
         for daemon in self.hdfs.daemons("nodemanager"):
             for path in self.hdfs.data(daemon["name"]).glob("log/*/%s/stderr*" % container):
                 return str(path)
-        raise RuntimeError("no NodeManager has what %s says" % container)
+        raise RuntimeError("no NodeManager has the log of %s" % container)
 
     def kill_worker(self, job, name, chance):
-        """Returns seconds from the kill until (the order to continue, a new step, another is
-        attached), while the job trains. `name` is the job."""
+        """Kills a worker while the job trains. Returns the seconds from the kill until (the order
+        to continue, a new step, the attachment of a replacement). `name` is the job's id."""
         at = ["--coordinator", "yarn:" + NAME]
         self.run("submit", job, "--detach", *at)
         self.wait(name + r" trains")
@@ -96,8 +96,8 @@ class Steps:
                 self.told.append((time.time(), event["step"]))
 
     def next(self, since):
-        """Returns the time of the first report of a step after all that were reported by `since`.
-        """
+        """Returns the time of the first report after `since` of a step that was not reported
+        before."""
         before = max((step for when, step in self.told if when <= since), default=0)
         deadline = time.monotonic() + STEP_LIMIT_S
         while time.monotonic() < deadline:
@@ -105,7 +105,7 @@ class Steps:
                 if when > since and step > before:
                     return when
             time.sleep(0.005)
-        raise RuntimeError("no step was told of within %d s" % STEP_LIMIT_S)
+        raise RuntimeError("no step was reported within %d s" % STEP_LIMIT_S)
 
     def __enter__(self):
         return self
@@ -116,7 +116,7 @@ class Steps:
 
 
 def unpacked(root, folder):
-    """Returns the unpacked tree of the tarball, in a folder next to it."""
+    """Unpacks the tarball next to it. Returns the path of the tree."""
     subprocess.run([os.path.join(root, "tools", "package"), "--allow-outdated", "--only",
                     "tarball", "--output", folder], check=True, stdout=subprocess.DEVNULL,
                    timeout=PACKAGE_LIMIT_S)
@@ -138,8 +138,8 @@ def write_job(hdfs, root, folder, spec):
 
 
 def fill(table, say, root, spec):
-    """Adds the measurements. `spec`: the job's."""
-    say("(j) YARN: starts one with %d nodes; %d containers are killed" % (WORKERS, KILLS))
+    """Adds the measurements of the job `spec`."""
+    say("(j) YARN: starts a YARN with %d nodes; kills %d containers" % (WORKERS, KILLS))
     chance = random.Random(1)
     with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder, \
             tempfile.TemporaryDirectory(prefix="espalier-bench-") as package, \
@@ -154,6 +154,6 @@ def fill(table, say, root, spec):
     what = "%d x worker's container killed in YARN -> " % KILLS
     table.add(what + "a new step", triple(stepped), "3 s, max", max(stepped) / 3, 1,
               at_least=False)
-    table.add("  the others are told to go on", triple(ordered))
-    table.add("  -> YARN's other one is attached", triple(attached), "3 s, p50",
+    table.add("  the other workers are ordered to continue", triple(ordered))
+    table.add("  -> the replacement is attached", triple(attached), "3 s, p50",
               quantile(attached, 0.5) / 3, 1.25, at_least=False)

@@ -1,5 +1,5 @@
-"""A port of this machine's loopback that also exists in the loopback of a container: what listens
-here is reached there by the same address."""
+"""Makes a port of this machine's loopback available in the loopback of a container, at the same
+address."""
 import ctypes
 import os
 import select
@@ -14,7 +14,7 @@ def listen_there(pid, port):
     """Returns a listening socket in the network namespace of a process."""
     found = []
 
-    def listen():  # a separate thread, which stays in that namespace
+    def listen():  # in a separate thread, which stays in that namespace
         libc = ctypes.CDLL(None, use_errno=True)
         with open("/proc/%d/ns/net" % pid) as space:
             if libc.setns(space.fileno(), CLONE_NEWNET) != 0:
@@ -50,7 +50,7 @@ def carry(*ends):
 
 
 class BorrowedPort:
-    """`pid`: a process in the container."""
+    """Forwards a port of the container of process `pid` to the same port of this machine."""
 
     def __init__(self, pid, port):
         self.port = port

@@ -1,4 +1,4 @@
-"""Chromium without a window, for tests that look at pages."""
+"""Runs Chromium without a window, for tests of pages."""
 import os
 import shutil
 import subprocess
@@ -14,24 +14,24 @@ class BrowserError(Exception):
 
 
 def find():
-    """Returns its path, or None."""
+    """Returns the path of Chromium, or None."""
     return next((path for path in map(shutil.which, PROGRAMS) if path), None)
 
 
 def ensure():
-    """Returns its path, and installs it if it is missing. Raises BrowserError."""
+    """Returns the path of Chromium and installs it if it is missing. Raises BrowserError."""
     if find() is None:
         done = subprocess.run([os.path.join(ROOT, "tools", "setup"), "--browser"],
                               capture_output=True, text=True)
         if find() is None:
-            raise BrowserError("there is no Chromium, and tools/setup --browser could not install "
+            raise BrowserError("Chromium is missing, and tools/setup --browser could not install "
                                "it:\n%s" % (done.stdout + done.stderr))
     return find()
 
 
 def run(address, *flags):
-    """Opens an address, with flags such as --dump-dom, and returns the output. It contacts no other
-    host. Raises BrowserError."""
+    """Opens an address, with flags such as --dump-dom, and returns the output. Chromium contacts no
+    other host. Raises BrowserError."""
     with tempfile.TemporaryDirectory(prefix="espalier-browser-") as folder:
         command = [ensure(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                    "--disable-dev-shm-usage", "--disable-background-networking",

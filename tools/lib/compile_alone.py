@@ -1,6 +1,5 @@
-"""Checks that each C++ file compiles by itself. A file that is compiled in a chunk
-(tools/chunks.bzl) may be missing an include that a neighbour has. Called by tools/test. Prints
-files that do not compile."""
+"""Checks that each C++ file compiles alone. A file that is compiled in a chunk (tools/chunks.bzl)
+may use an include of its neighbor. Prints files that do not compile. Called by tools/test."""
 import concurrent.futures
 import os
 import subprocess
@@ -12,7 +11,7 @@ LINES = 8  # maximum number of compiler output lines printed for a file
 
 
 def check(entry):
-    """Returns (file, compiler output; "" if it compiles)"""
+    """Returns (file, compiler output). The output is empty if the file compiles."""
     words, arguments = [], iter(entry["arguments"])
     for word in arguments:
         if word in ("-o", "-MF"):

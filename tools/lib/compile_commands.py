@@ -18,7 +18,7 @@ def bazel(*words):
     done = subprocess.run(BAZEL + list(words), cwd=ROOT, stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.DEVNULL)
     if done.returncode:
-        raise RuntimeError("bazel %s ended with %d; run it to see why" %
+        raise RuntimeError("bazel %s ended with %d. Run it to see why." %
                            (" ".join(words), done.returncode))
     return done.stdout
 
@@ -29,7 +29,7 @@ def path_of(label):
 
 
 def chunks():
-    """Returns {path of a chunk below bazel-out/*/bin: paths of the files in it}"""
+    """Returns {path of a chunk below bazel-out/*/bin: paths of its files}."""
     rules = xml.etree.ElementTree.fromstring(
         bazel("query", "filter('_chunk_', kind(genrule, %s))" % TARGETS, "--output=xml"))
     return {path_of(rule.find("./list[@name='outs']/output").get("value")):
@@ -40,7 +40,7 @@ def chunks():
 def entries():
     """Returns the entries of the database, sorted by file."""
     chunk_files = chunks()
-    # Not Bazel's own execution directory: its links follow the targets of the last command.
+    # Bazel's execution directory is unsuitable, because its links depend on the last command.
     external = os.path.join(bazel("info", "output_base").strip(), "external")
     graph = json.loads(bazel("aquery", "mnemonic('CppCompile', %s)" % TARGETS,
                              "--output=jsonproto"))

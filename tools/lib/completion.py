@@ -1,11 +1,11 @@
-"""Completion for bash, zsh and fish, generated from the --help output of the programs."""
+"""Generates completion for bash, zsh and fish from the --help output of the programs."""
 import json
 import os
 import re
 import subprocess
 
 BASH = """\
-# Completion of Espalier's programs for bash; made from their --help by tools/package.
+# Bash completion of Espalier's programs. Generated from their --help by tools/package.
 _espalier_words() {
   case "$1" in
 %s
@@ -18,7 +18,7 @@ _espalier() {
   while ((at < COMP_CWORD)) && [[ -n $(_espalier_words "$of ${COMP_WORDS[at]}") ]]; do
     of+=" ${COMP_WORDS[at++]}"
   done
-  # Without a dash, commands and keys. Other arguments are files, or known to the cluster alone.
+  # Without a dash, complete commands and keys. Other arguments are files or names of the cluster.
   [[ $current == -* ]] || without=(-X '-*')
   mapfile -t COMPREPLY < <(compgen -W "$(_espalier_words "$of")" "${without[@]}" -- "$current")
 }
@@ -28,7 +28,7 @@ complete -o default -F _espalier %s
 
 ZSH = """\
 #compdef %s
-# Completion of Espalier's programs for zsh; made from their --help by tools/package.
+# Zsh completion of Espalier's programs. Generated from their --help by tools/package.
 _espalier_words() {
   case "$1" in
 %s
@@ -52,7 +52,7 @@ fi
 """
 
 FISH = """\
-# Completion of Espalier's programs for fish; made from their --help by tools/package.
+# Fish completion of Espalier's programs. Generated from their --help by tools/package.
 function __espalier_words
   switch "$argv"
 %s
@@ -85,7 +85,7 @@ def flags(text):
 
 
 def commands(text):
-    """Returns the names in the list of subcommands."""
+    """Returns the names of the subcommands in a help text."""
     _, _, listed = text.partition("\nSubcommands:\n")
     return re.findall(r"^  ([a-z]+) ", listed.split("\n\n")[0], re.M)
 
@@ -97,7 +97,7 @@ def keys(program):
 
 
 def words_below(command, name):
-    """Returns {name: the commands below it and its flags}, and the same of these commands."""
+    """Returns {name: its subcommands and flags} of a command and of all commands below it."""
     text = output_of(*command, "--help")
     found = {name: commands(text) + flags(text)}
     for word in commands(text):
@@ -106,8 +106,8 @@ def words_below(command, name):
 
 
 def words(programs):
-    """Returns {"espalier": its commands and flags, "espalier train": flags, "espalier-worker":
-    flags}"""
+    """Returns the words of all programs: {"espalier": commands and flags, "espalier train": flags,
+    "espalier-worker": flags, ...}."""
     found = {}
     for program in programs:
         found.update(words_below([program], os.path.basename(program)))

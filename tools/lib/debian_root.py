@@ -1,7 +1,7 @@
-"""Small Debian systems as folders, for tests of what is installed on other machines.
+"""Makes small Debian systems in folders, for tests of installations on other machines.
 
-debootstrap makes them from the package mirror that this machine's own apt uses. They are kept as
-archives in the cache folder of the user (see cache_folder). Root is required.
+debootstrap makes them from the package mirror of this machine's apt. They are kept as archives in
+the cache folder of the user (see cache_folder). Requires root.
 """
 import contextlib
 import fcntl
@@ -27,9 +27,9 @@ def cache_folder():
 
 
 def need(*programs):
-    """Installs debootstrap and systemd-nspawn if missing. Prints what to do if that fails."""
+    """Installs missing programs of debootstrap and systemd-nspawn. Raises RootError."""
     if os.geteuid() != 0:
-        raise RootError("a Debian system can only be made and started by root")
+        raise RootError("making and starting a Debian system requires root")
     if all(shutil.which(program) for program in programs):
         return
     done = subprocess.run([os.path.join(ROOT, "tools", "setup"), "--roots"])
@@ -38,7 +38,7 @@ def need(*programs):
 
 
 def mirror():
-    """Returns the address from which apt gets this machine's own packages."""
+    """Returns the address of the mirror that apt uses on this machine."""
     with open("/etc/os-release") as f:
         release = dict(line.strip().split("=", 1) for line in f if "=" in line)
     suite = release.get("VERSION_CODENAME", "").strip('"')
@@ -48,11 +48,11 @@ def mirror():
         name, uri = line.split(" ", 1)
         if name == suite:
             return uri
-    raise RootError("apt knows no mirror of Debian's suite '%s'" % suite)
+    raise RootError("apt has no mirror for Debian's suite '%s'" % suite)
 
 
 def archive(suite, include=()):
-    """Returns the path of a tar archive of that system, and makes it if it is not in the cache."""
+    """Returns the path of a tar archive of that system. Makes it if it is not in the cache."""
     need("debootstrap")
     folder = cache_folder()
     os.makedirs(folder, exist_ok=True)
@@ -97,7 +97,7 @@ def unpacked(suite, include=()):
 
 def inside(root, command, uid=0):
     """Returns the command that runs `command` in the root, in a mount namespace with its own /proc
-    and /dev. Nothing of it outlives the command. Only root can use another uid than 0."""
+    and /dev. Nothing outlives the command. Only root can use a uid other than 0."""
     user_flag = "--userspec=%d:%d" % (uid, uid) if uid else ""
     script = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
               'exec chroot %s "$0" "$@"' % user_flag)

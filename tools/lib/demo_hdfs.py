@@ -1,10 +1,11 @@
-"""The part of `tools/demo --hdfs` after the build: MNIST on a real HDFS, trained from there.
+"""Runs the part of `tools/demo --hdfs` after the build: copies MNIST to a real HDFS and trains from
+it.
 
 usage: demo_hdfs.py [--parquet] [--keep]
 
-The HDFS is that of tools/hadoop, in build/hdfs; one that runs already is used and left running. The
-files and the model lie below /mnist there. The same job on the local files follows: the model does
-not depend on where the files lie, and that is checked.
+The HDFS is that of tools/hadoop in build/hdfs. If it runs already, the demo uses it and leaves it
+running. The files and the model are in its directory /mnist. The demo then trains the same job on
+the local files and checks that the weights are equal.
 """
 import argparse
 import hashlib
@@ -53,7 +54,8 @@ def upload_sets(hdfs, folder):
                                                                      (below, name)))
            for name in ("train", "test")]
     size, count = map(sum, zip(*put))
-    say("%d files (%.0f MB) put on HDFS in %.1f s" % (count, size / 1e6, time.monotonic() - started)
+    say("copied %d files (%.0f MB) to HDFS in %.1f s" %
+        (count, size / 1e6, time.monotonic() - started)
         if count else "the files are on HDFS already")
 
 
@@ -68,8 +70,8 @@ def write_job(name, folder, model, parquet):
         changes += [(".csv", ".parquet"), ("  csv: {header: false}\n", "")]
     for old, new in changes:
         if old not in text:
-            fail("config/mnist.yaml holds no %r, which would become %r; was it edited?" %
-                 (old, new))
+            fail("config/mnist.yaml does not contain %r, so it cannot become %r. Was the file "
+                 "edited?" % (old, new))
         text = text.replace(old, new)
     lines = text.splitlines(keepends=True)
     job = os.path.join("build", "mnist", name)
@@ -109,24 +111,24 @@ def compare(hdfs, kind, parquet):
 def check_bundle(hdfs, kind):
     names = sorted(hdfs.files.names("/mnist/model-" + kind))
     if names != BUNDLE:
-        fail("the bundle on HDFS holds %s; expected %s" % (names, BUNDLE))
-    say("the bundle is on HDFS: %s/model-%s holds %s" % (TARGET, kind, ", ".join(names)))
+        fail("the bundle on HDFS has the files %s, expected %s" % (names, BUNDLE))
+    say("the bundle is on HDFS: %s/model-%s has %s" % (TARGET, kind, ", ".join(names)))
 
 
 def print_hints(hdfs, kind, running):
     print("\nThe model: %s/model-%s (%s/mnist/model-%s)" % (TARGET, kind, hdfs.uri, kind))
     print("\nWhat to try next:")
     if not running:
-        print("  tools/hadoop start                         HDFS again, with all that is in it")
+        print("  tools/hadoop start                         starts HDFS again with its data")
     for name, value in hdfs.env().items():
         print("  export %s=%s" % (name, shlex.quote(value)))
     job = "build/mnist/hdfs-%s.yaml" % kind
-    print("  build/bin/espalier check %s  files, rows and memory, no training" % job)
-    print("  tools/hadoop run dfs -ls -R /mnist         what lies there")
-    print("  tools/hadoop run dfs -get /mnist/model-%s .  the model as local files" % kind)
-    print("  tools/hadoop kill dn1                      training goes on without a DataNode")
+    print("  build/bin/espalier check %s  shows files, rows and memory, without training" % job)
+    print("  tools/hadoop run dfs -ls -R /mnist         lists the files")
+    print("  tools/hadoop run dfs -get /mnist/model-%s .  copies the model to local files" % kind)
+    print("  tools/hadoop kill dn1                      training continues without a DataNode")
     if kind == "csv":
-        print("  tools/demo --hdfs --parquet                the same rows as Parquet")
+        print("  tools/demo --hdfs --parquet                trains on the same rows as Parquet")
     print("  tools/hadoop stop                          ends HDFS and removes its data")
 
 
@@ -147,8 +149,8 @@ def run(hdfs, args):
 def main():
     parser = argparse.ArgumentParser(prog="tools/demo --hdfs", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parquet", action="store_true", help="Parquet files instead of CSV")
-    parser.add_argument("--keep", action="store_true", help="let HDFS run on at the end")
+    parser.add_argument("--parquet", action="store_true", help="use Parquet files instead of CSV")
+    parser.add_argument("--keep", action="store_true", help="keep HDFS running at the end")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if args.parquet:
@@ -165,7 +167,7 @@ def main():
     except (HadoopError, WebHdfsError, OSError) as e:
         fail(str(e))
     if not stays:
-        say("HDFS is stopped; what is in it stays in " + os.path.relpath(hdfs.dir, ROOT))
+        say("HDFS is stopped. Its data stay in " + os.path.relpath(hdfs.dir, ROOT))
     print_hints(hdfs, kind, stays)
 
 

@@ -1,7 +1,7 @@
-"""Builds the site of the documentation with mkdocs. See tools/docs and mkdocs.yml.
+"""Builds the documentation site with mkdocs. See tools/docs and mkdocs.yml.
 
-The pages are copies with the paths of the source tree, so that a link works the same in the tree
-and on the site. mkdocs warns of each link whose file or section does not exist.
+The pages are copies with the paths of the source tree, so that a link works in the tree and on the
+site. mkdocs warns about each link to a missing file or section.
 """
 import os
 import re
@@ -27,7 +27,7 @@ STARTS = ["README.md", "CODE_OF_CONDUCT.md"]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 REFERENCE = "config/reference.yaml"
 JOB_PAGE, COMMAND_PAGE = "docs/job-reference.md", "docs/command-reference.md"
-# A key of the reference: with its default, or as a comment with an example.
+# Matches a key of the reference, with its default or as a comment with an example.
 KEY = re.compile(r"([a-z_0-9]+):(?: |$)|# ([a-z_0-9]+): (?:\S+|[\[{\"].*[\]}\"])$")
 PROGRAMS = ["espalier", "espalier-coordinator", "espalier-worker"]
 
@@ -51,8 +51,8 @@ def key_of(line, indent):
 
 
 def keyed_parts(lines, indent):
-    """Returns [(key, its lines)]. The comments in front of a key belong to it. Lines without a key
-    come first, with the key None."""
+    """Returns [(key, its lines)]. The comments above a key belong to it. Lines without a key come
+    first, with the key None."""
     parts, comments = [(None, [])], []
     for line in lines:
         key = key_of(line, indent)
@@ -74,7 +74,7 @@ def yaml_block(lines):
 
 
 def prose(lines):
-    """Returns the comments in front of a key as a paragraph of Markdown."""
+    """Returns the comments above a key as a paragraph of Markdown."""
     text = " ".join(line.strip().lstrip("# ") for line in lines)
     parts = text.split("`")
     parts[::2] = [re.sub(r"([*_<>\[\]\\])", r"\\\1", part) for part in parts[::2]]
@@ -82,7 +82,7 @@ def prose(lines):
 
 
 def section(title, lines):
-    """Returns a section of the reference: the text of a key, then the key and its content."""
+    """Returns a section of the reference: the text of a key, then the key with its content."""
     count = next(i for i, line in enumerate(lines) if KEY.match(line.lstrip()))
     rest = [line for line in lines[count:] if line]
     code = "" if len(rest) == 1 and rest[0].endswith(":") else yaml_block(rest)
@@ -90,7 +90,7 @@ def section(title, lines):
 
 
 def job_reference():
-    """Returns one section per key of a job file, with the text of config/reference.yaml."""
+    """Returns a page with a section for each key of a job file, from config/reference.yaml."""
     page = ["# Job reference\n"]
     keys, separator, rest = read(REFERENCE).partition("\n# A job that applies a model")
     (_, head), *parts = keyed_parts(keys.split("\n"), 0)
@@ -104,7 +104,7 @@ def job_reference():
 
 
 def commands_below(program, words):
-    """Returns the words of a command and of all commands below it."""
+    """Returns [(words, help text)] of a command and of all commands below it."""
     text = subprocess.run([program] + words + ["--help"], check=True, capture_output=True,
                           text=True).stdout
     found = [(words, text)]
@@ -163,7 +163,7 @@ def put_pages():
 
 
 def run_mkdocs():
-    # Without --quiet, because with it, warnings are not errors.
+    # Does not use --quiet, because it keeps warnings from being errors.
     python = private_python.ensure("docs", MKDOCS)
     return subprocess.run([python, "-m", "mkdocs", "build"], cwd=ROOT,
                           env=dict(os.environ, NO_MKDOCS_2_WARNING="1"),

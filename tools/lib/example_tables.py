@@ -1,11 +1,12 @@
 """Writes the tables of config/examples/.
 
-usage: example_tables.py DIR [NAME ...]    writes DIR/NAME/, by default of all: anomalies, churn,
-                                           clicks, counts, flights, houses, quantiles, tags
+usage: example_tables.py DIR [NAME ...]    writes DIR/NAME/ for each name; the default is all:
+                                           anomalies, churn, clicks, counts, flights, houses,
+                                           quantiles, tags
 
-`houses` are the California houses inside a package (tables.py). The other tables are drawn at
-random from a fixed seed, with the columns and the faults of tables of their kind: there is no
-package with a table for each task. Every fifth row is for testing.
+`houses` are the California houses from a package (tables.py). The other tables are random with a
+fixed seed, because no package has a table for each task. They have typical columns and faults.
+Every fifth row is for testing.
 """
 import math
 import os
@@ -16,7 +17,7 @@ import sys
 import parquet_file
 import tables
 
-GROUP_ROWS = 4000  # of Parquet
+GROUP_ROWS = 4000  # rows of a row group of Parquet
 
 
 def sigmoid(x):
@@ -24,12 +25,12 @@ def sigmoid(x):
 
 
 def or_null(chance, share, value):
-    """Returns the value, or an empty field for that share of the rows."""
+    """Returns `value`, or an empty text with the probability `share`."""
     return "" if chance.random() < share else value
 
 
 def poisson(chance, mean):
-    """Uses Knuth's method."""
+    """Returns a Poisson-distributed number (Knuth's method)."""
     limit, product, count = math.exp(-mean), chance.random(), 0
     while product > limit:
         product *= chance.random()
@@ -115,8 +116,8 @@ def tags(rows=5000):
 
 
 def anomalies(rows=6000):
-    """Generates sensors of a machine with values that follow from three variables. In a fault, one
-    sensor does not follow them. The training rows have no faults."""
+    """Generates sensors of a machine whose values depend on three variables. In a fault, one sensor
+    does not depend on them. The training rows have no faults."""
     chance = random.Random(5)
     names = ["s%d" % i for i in range(10)] + ["fault"]
     mix = [[chance.gauss(0, 1) for _ in range(3)] for _ in range(10)]
@@ -132,7 +133,7 @@ def anomalies(rows=6000):
 
 
 def counts(rows=8000):
-    """Generates bicycles rented in an hour."""
+    """Generates numbers of bicycles rented in an hour."""
     chance = random.Random(6)
     names = ["hour", "weekday", "temperature", "rain", "rented"]
     table = []
@@ -163,7 +164,7 @@ def quantiles(rows=8000):
 
 
 def write_parquet(folder, names, rows):
-    """Writes two training files and one for testing."""
+    """Writes two training files and one test file."""
     os.makedirs(folder, exist_ok=True)
     training = [row for i, row in enumerate(rows) if i % 5 != 4]
     half = len(training) // 2

@@ -1,15 +1,14 @@
 """Fuzzes the targets of tests/fuzz_targets with libFuzzer. Called by tools/fuzz.
 
-  tools/fuzz                         all targets, each for 60 s
-  tools/fuzz NAME --seconds 600      one target
-  tools/fuzz NAME --replay BASE64    one input, of a failure that a run has printed
-  tools/fuzz NAME --keep BASE64      adds an input to the kept ones
-  tools/fuzz NAME --grow             adds the inputs that earlier runs have found and that reach
-                                     other code than the kept ones
+  tools/fuzz                         fuzzes all targets, each for 60 s
+  tools/fuzz NAME --seconds 600      fuzzes one target
+  tools/fuzz NAME --replay BASE64    runs one input, for example of a failure
+  tools/fuzz NAME --keep BASE64      adds an input to the kept inputs
+  tools/fuzz NAME --grow             adds inputs from earlier runs that reach new code
 
-A run starts from the seeds of a target (tests/fuzz_targets/*_target.cc) and from the kept
-inputs, tests/fuzz_targets/corpus/NAME.txt: a line of Base64 for each. It fails on a crash, a report
-of a sanitizer, an input that takes longer than INPUT_LIMIT_S, or more memory than MEMORY_MB.
+A run starts from the seeds of a target (tests/fuzz_targets/*_target.cc) and from its kept inputs.
+These are lines of Base64 in tests/fuzz_targets/corpus/NAME.txt. A run fails on a crash, a report of
+a sanitizer, an input that takes longer than 20 s, or more than 2048 MB of memory.
 """
 import argparse
 import base64
@@ -27,13 +26,13 @@ CORPUS = os.path.join(ROOT, "tests", "fuzz_targets", "corpus")
 WORK = os.path.join(ROOT, "build", "fuzz")
 LABEL = "//tests/fuzz_targets:fuzz"
 
-SECONDS = 60          # seconds of each target
+SECONDS = 60          # default run time of each target
 AT_ONCE = 2           # targets that run at a time
-INPUT_LIMIT_S = 20    # seconds of one input
-MEMORY_MB = 2048      # of the process
-INPUT_BYTES = 4096    # the longest input
-FILE_BYTES = 16_000   # of the kept inputs of one target, as text
-STOP_S = 60           # after the time of a run, until its end
+INPUT_LIMIT_S = 20    # time limit of one input
+MEMORY_MB = 2048      # memory limit of the process
+INPUT_BYTES = 4096    # maximum size of an input
+FILE_BYTES = 16_000   # maximum size of the text with the kept inputs of one target
+STOP_S = 60           # time from the end of a run to the end of the process
 MERGE_LIMIT_S = 600
 
 
@@ -49,8 +48,8 @@ def kept(name):
 
 
 def keep(name, inputs, replace=False):
-    """Adds inputs to the kept ones of a target, the shortest first, up to FILE_BYTES. With
-    `replace`, it drops the longest kept inputs for them. Returns how many it has added."""
+    """Adds inputs to the kept inputs of a target, the shortest first, up to FILE_BYTES. With
+    `replace`, drops the longest kept inputs to make room. Returns the number of added inputs."""
     old = kept(name)
     lines = [base64.b64encode(data).decode() + "\n" for data in old + sorted(
         set(inputs) - set(old), key=lambda data: (len(data), data))]
@@ -78,7 +77,7 @@ class Program:
         self.path = path
 
     def call(self, name, words, limit_s):
-        """Returns the exit code (None: it did not end in time) and the output."""
+        """Returns the exit code, or None if the program did not end in time, and the output."""
         environment = dict(os.environ, OPENBLAS_CORETYPE="Haswell", OPENBLAS_NUM_THREADS="1",
                            ASAN_OPTIONS="allow_addr2line=1",
                            UBSAN_OPTIONS="print_stacktrace=1:allow_addr2line=1",
@@ -96,7 +95,7 @@ class Program:
         return done.stdout.split()
 
     def fuzz(self, name, seconds):
-        """Fuzzes one target. Returns a line about the run, and the failure or an empty text."""
+        """Fuzzes one target. Returns a line about the run, and the failure, or an empty text."""
         folder = os.path.join(WORK, name)
         found, start, failed = (os.path.join(folder, d) for d in ("found", "start", "failed"))
         for used in (start, failed):
@@ -113,8 +112,7 @@ class Program:
         return summary(name, seconds, output), failure(name, code, output, failed)
 
     def grow(self, name):
-        """Keeps inputs that earlier runs have found, if they reach other code than the kept inputs.
-        Returns the output if that fails."""
+        """Keeps inputs of earlier runs that reach new code. Returns the output if that fails."""
         merged, found = (os.path.join(WORK, name, d) for d in ("merged", "found"))
         shutil.rmtree(merged, ignore_errors=True)
         unpack(name, merged)
@@ -141,7 +139,7 @@ def summary(name, seconds, output):
 
 
 def failure(name, code, output, folder):
-    """Returns why a run failed, with the command that repeats it; empty if it passed."""
+    """Returns why a run failed, with the command that repeats it, or an empty text if it passed."""
     if code == 0:
         return ""
     text = output[-4000:] + "\nthe program %s" % (
@@ -159,7 +157,7 @@ def build():
     words = ["-c", "opt", "--config=fuzz"]
     done = subprocess.run(test_bazel.BAZEL + ["build"] + flags + words + [LABEL], cwd=ROOT)
     if done.returncode != 0:
-        raise RuntimeError("%s does not build. Run tools/setup --fuzz first" % LABEL)
+        raise RuntimeError("%s does not build. Run tools/setup --fuzz." % LABEL)
     info = subprocess.run(test_bazel.BAZEL + ["info"] + words + ["bazel-bin"], cwd=ROOT, check=True,
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     os.makedirs(WORK, exist_ok=True)
@@ -196,14 +194,15 @@ def main():
     parser = argparse.ArgumentParser(prog="tools/fuzz", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="NAME", help="default: all")
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="of each target")
+    parser.add_argument("--seconds", type=int, default=SECONDS,
+                        help="run time of each target (default: %(default)s)")
     parser.add_argument("--replay", metavar="BASE64", help="run one input")
-    parser.add_argument("--keep", metavar="BASE64", help="add an input to the kept ones")
-    parser.add_argument("--grow", action="store_true", help="keep what earlier runs have found")
+    parser.add_argument("--keep", metavar="BASE64", help="add an input to the kept inputs")
+    parser.add_argument("--grow", action="store_true", help="keep inputs of earlier runs")
     args = parser.parse_args()
     one = args.replay is not None or args.keep is not None
     if one and len(args.targets) != 1:
-        parser.error("--replay and --keep need one target")
+        parser.error("--replay and --keep require one target")
     if args.keep is not None:
         name = args.targets[0]
         data = base64.b64decode(args.keep, validate=True)

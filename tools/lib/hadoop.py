@@ -1,4 +1,4 @@
-"""A real HDFS on this machine: NameNode, DataNodes, also two NameNodes with a JournalNode (HA).
+"""Runs a real HDFS on this machine: a NameNode, or two with a JournalNode (HA), and DataNodes.
 
     with Hdfs.start(datanodes=2) as hdfs:      # in a new folder, removed at the end
         hdfs.put("/data/a.csv", b"1,2\\n")
@@ -6,8 +6,8 @@
         hdfs.kill_datanode(1)
 
 Every daemon is a separate process, listens on loopback and outlives the program that started it.
-Hdfs.attach(dir) finds it again. Names of daemons: nn1, nn2, jn1, dn1, dn2, ... DIR/state.json has
-the complete state (hadoop_state.py). tools/hadoop provides the same from a shell.
+Hdfs.attach(dir) finds it again. The daemons are named nn1, nn2, jn1, dn1, dn2, ... DIR/state.json
+has the complete state (hadoop_state.py). tools/hadoop provides the same from a shell.
 """
 import json
 import os
@@ -50,14 +50,17 @@ class Hdfs(Cluster):
         """Starts an HDFS and waits until it serves. If one runs already, only missing daemons
         start.
 
-        dir: folder for all its files; None: a temporary folder. A folder of an earlier start is
-        started again with its data and addresses. hosts: names of the DataNodes that clients are
-        sent to (localhost, 127.0.0.2, ...). With different names, replicas are on different hosts.
-        http_port, rpc_port: of nn1; 0: any. settings: more of hdfs-site.xml. throughput: JVMs that
-        compile fully, for measurements. yarn: {"nodes": 2}, and "settings": more of yarn-site.xml,
-        for a YARN next to it (hadoop_yarn.py). kerberos: a secured HDFS with its own KDC, which
-        serves HTTP and HTTPS (hadoop_kdc.py), and a secured YARN. java: the Java to run; None: the
-        archive of hadoop_cds.
+        dir: folder for all files, or None for a temporary folder. An HDFS of an earlier start in
+        that folder starts again with its data and addresses.
+        hosts: names of the DataNodes that clients are sent to (localhost, 127.0.0.2, ...). With
+        different names, replicas are on different hosts.
+        http_port, rpc_port: ports of nn1; 0 selects free ports.
+        settings: additional settings of hdfs-site.xml.
+        throughput: whether JVMs compile fully, for measurements.
+        yarn: {"nodes": 2} and additional "settings" of yarn-site.xml, for a YARN (hadoop_yarn.py).
+        kerberos: whether HDFS and YARN are secured, with a separate KDC, HTTP and HTTPS
+        (hadoop_kdc.py).
+        java: Java to run, or None for the archive of hadoop_cds.
         """
         options = {"datanodes": datanodes, "block_size": block_size, "settings": settings or {},
                    "hosts": hosts or ["localhost"] * datanodes, "throughput": throughput,
@@ -66,8 +69,8 @@ class Hdfs(Cluster):
         if kerberos:
             hadoop_kdc.check(ha, options["hosts"], say)
         if len(options["hosts"]) != datanodes or datanodes < 1:
-            raise HadoopError("%d DataNodes need as many host names (at least one), found %d" %
-                              (datanodes, len(options["hosts"])))
+            raise HadoopError("expected at least one DataNode and a host name for each (found %d "
+                              "DataNodes, %d names)" % (datanodes, len(options["hosts"])))
         java = java or hadoop_cds.prepare(say, cls)
         folder = os.path.abspath(dir or tempfile.mkdtemp(prefix="hdfs-"))
         try:
@@ -91,11 +94,11 @@ class Hdfs(Cluster):
         """Returns the HDFS that was started in a folder, running or not."""
         folder = os.path.abspath(dir)
         if not hadoop_state.has_state(folder):
-            raise HadoopError("no HDFS was started in %s: it holds no state.json" % folder)
+            raise HadoopError("no HDFS was started in %s: state.json is missing" % folder)
         return cls(hadoop_state.read_state(folder))
 
     def stop(self, keep=False):
-        """Ends every daemon. It also removes the folder, unless its data are kept."""
+        """Ends every daemon. Removes the folder, unless `keep` is true."""
         daemons.end(self.daemons(), signal.SIGTERM if keep else signal.SIGKILL)
         hadoop_yarn.end_containers(self)
         if keep:
@@ -113,7 +116,7 @@ class Hdfs(Cluster):
 
     @property
     def uri(self):
-        """fs.defaultFS: hdfs://host:port, with HA hdfs://ns."""
+        """Value of fs.defaultFS: hdfs://host:port, with HA hdfs://ns."""
         return self.state["uri"]
 
     @property
@@ -140,8 +143,7 @@ class Hdfs(Cluster):
         return self.files.get(path, **params)
 
     def bean(self, daemon, name):
-        """Returns a NameNode's or DataNode's own figures (JMX), or None while it does not answer.
-        """
+        """Returns a JMX bean of a NameNode or DataNode, or None while it does not answer."""
         service = "DataNode" if daemon["kind"] == "datanode" else "NameNode"
         url = "http://%s/jmx?qry=Hadoop:service=%s,name=%s" % (daemon["http"], service, name)
         answer = (hadoop_kdc.fetch_json(self.state, url, JMX_LIMIT_S) if self.secured
@@ -153,7 +155,7 @@ class Hdfs(Cluster):
         return (self.bean(self.daemon(name), "NameNodeStatus") or {}).get("State", "")
 
     def active_namenode(self):
-        """Returns the name of the NameNode that serves."""
+        """Returns the name of the active NameNode."""
         names = [d["name"] for d in self.daemons("namenode")]
         if self.state["ha"]:
             names = [name for name in names if self.namenode_state(name) == "active"]
@@ -165,10 +167,9 @@ class Hdfs(Cluster):
         return "http://" + self.daemon(self.active_namenode())["http"]
 
     def live_datanodes(self, name):
-        """Returns the number of DataNodes that a NameNode can write to, and why it is in safe mode
-        ("": it is not).
+        """Returns (number of DataNodes that a NameNode can write to, reason for safe mode or "").
 
-        Returns None while it does not answer.
+        Returns None while the NameNode does not answer.
         """
         info = self.bean(self.daemon(name), "NameNodeInfo")
         if info is None:
@@ -176,7 +177,7 @@ class Hdfs(Cluster):
         nodes = json.loads(info.get("LiveNodes") or "{}").values()
         return sum(1 for node in nodes if node.get("capacity")), info.get("Safemode") or ""
 
-    # ---- Faults (and kill, up, pause, resume of any daemon by name)
+    # ---- Faults. Cluster has kill, up, pause and resume of any daemon by name.
 
     def kill_datanode(self, i):
         self.kill("dn%d" % i)
@@ -209,10 +210,10 @@ class Hdfs(Cluster):
             self.wait_ready()
 
     def failover(self):
-        """Makes the other NameNode the active one, also if the active one is dead. Returns its
-        name."""
+        """Makes the other NameNode the active one, even if the active one is dead. Returns the name
+        of the new active NameNode."""
         if not self.state["ha"]:
-            raise HadoopError("this HDFS has one NameNode; start it with HA to fail over")
+            raise HadoopError("this HDFS has one NameNode. Start it with HA to fail over.")
         old = self.state["active"]
         new = next(d["name"] for d in self.daemons("namenode") if d["name"] != old)
         if not self.alive(new):
@@ -274,7 +275,7 @@ class Hdfs(Cluster):
         self.save()
 
     def _launch(self):
-        """Starts the daemons that do not run, with other ports if another program took them first.
+        """Starts the daemons that do not run. Uses other ports if another program took them first.
         """
         if any(map(daemons.alive, self.daemons())):
             return self._bring_up()
@@ -325,7 +326,7 @@ class Hdfs(Cluster):
         self.save()
 
     def _start_kdc(self, fresh):
-        """Starts before all others, because they all need a ticket."""
+        """Starts the KDC before all other daemons, because they need a ticket."""
         if fresh:
             hadoop_kdc.make_realm(self.state)
         self._spawn_missing("kdc")
@@ -339,7 +340,7 @@ class Hdfs(Cluster):
         self.save()
 
     def _format(self):
-        """Makes the empty file system. A second NameNode starts with a copy of the first one's."""
+        """Makes the empty file system. A second NameNode starts with a copy of the first one."""
         first, *others = self.daemons("namenode")
         command = self.command(first) + ["-format", "-nonInteractive", "-force"]
         with open(self.log("format"), "wb") as out:

@@ -1,8 +1,9 @@
-"""A class data archive for Hadoop's daemons. They start in half the time, with half the work.
+"""Makes a class data archive for Hadoop's daemons, with which they start in half the time.
 
-It is made once for a Java and the jars. An HDFS with two NameNodes runs for a moment, and its JVMs
-list the classes that they load. Then a JVM writes these, parsed and verified, into one file that
-the others map. A Java that cannot use the file (for example after an update) starts without it.
+The archive is made once for a Java and the jars. An HDFS with two NameNodes runs for a moment, and
+its JVMs list the classes that they load. Then a JVM writes these classes, parsed and verified, into
+one file that the other JVMs map. A Java that cannot use the file (for example after an update)
+starts without it.
 """
 import glob
 import hashlib
@@ -17,8 +18,8 @@ MAKE_LIMIT_S = 300
 
 
 def archive_path(home, folder):
-    """Returns a key, because an archive is valid only for the exact Java and jars, at the same
-    paths."""
+    """Returns the path of the archive. It contains a key, because an archive is valid only for the
+    exact Java and jars, at the same paths."""
     with open(os.path.join(home, "release")) as f:
         parts = [home, f.read(), folder, hadoop_jars.ready_mark()]
     mark = hashlib.sha256("\0".join(parts).encode())
@@ -36,7 +37,7 @@ def note_classes(kind, java, work):
         hdfs.get("/tmp/some")
         hdfs.files.blocks("/tmp/some")
     finally:
-        hdfs.stop(keep=True)  # in order, because a killed JVM may leave half a list
+        hdfs.stop(keep=True)  # without SIGKILL, because a killed JVM may leave half a list
     classes = {}
     for path in sorted(glob.glob(os.path.join(work, "*.classes"))):
         with open(path) as f:
@@ -51,7 +52,7 @@ def make(path, java, kind):
         with open(names, "w") as f:
             f.writelines(note_classes(kind, java, work))
         made = os.path.join(work, "made.jsa")
-        # Only jars may be archived. Folders follow on the class path of the daemons.
+        # Java archives only classes of jars. The class path of the daemons also has folders.
         jars = [entry for entry in class_path if entry.endswith(".jar")]
         done = subprocess.run(
             [os.path.join(home, "bin", "java"), "-Xshare:dump", "-XX:+UseSerialGC",
@@ -67,7 +68,7 @@ def make(path, java, kind):
 
 
 def prepare(say, kind):
-    """Returns (home of Java, class path, flags) to run daemons with. kind: the class of an HDFS."""
+    """Returns (home of Java, class path, flags) for daemons. `kind` is the class of an HDFS."""
     home, class_path = hadoop_jars.prepare(say)
     folder = hadoop_jars.cache_folder()
     path = archive_path(home, folder)
@@ -78,6 +79,6 @@ def prepare(say, kind):
                 try:
                     make(path, (home, class_path), kind)
                 except (HadoopError, OSError, subprocess.SubprocessError) as e:
-                    say("going on without the archive: %s" % e)
+                    say("continuing without the archive: %s" % e)
                     return home, class_path, []
     return home, class_path, ["-XX:SharedArchiveFile=" + path, "-Xshare:auto"]

@@ -1,11 +1,13 @@
-"""Starts a real HDFS on this machine, for trying things out and for tests, and with --yarn a YARN.
+"""Starts a real HDFS on this machine, and with --yarn a YARN, for experiments and tests.
 
-One NameNode and two DataNodes, or with --ha two NameNodes and a JournalNode, each a process of its
-own on loopback, of a pinned version, with a configuration for clients; --yarn adds ZooKeeper, a
-ResourceManager and NodeManagers. With --kerberos it is a secured one: as alice, bob or espalier by
-the keytabs in DIR/kdc. What is missing is installed
-(Java, Maven and Kerberos by tools/setup --hadoop) and fetched (the jars by Maven, checked against
-tools/lib/hadoop_jars.sha256) at the first start, into $ESPALIER_CACHE or ~/.cache/espalier.
+The HDFS has one NameNode and two DataNodes, or with --ha two NameNodes and a JournalNode. Each is a
+separate process on loopback, of a pinned version. DIR also has a configuration for clients. --yarn
+adds ZooKeeper, a ResourceManager and NodeManagers. --kerberos secures them. Clients are then alice,
+bob or espalier, with the keytabs in DIR/kdc.
+
+The first start installs missing programs (Java, Maven and Kerberos, with tools/setup --hadoop). It
+downloads the jars with Maven into $ESPALIER_CACHE or ~/.cache/espalier and checks them against
+tools/lib/hadoop_jars.sha256.
 """
 import argparse
 import json
@@ -31,7 +33,7 @@ def say(words):
 
 
 def state_of(hdfs, daemon):
-    """Returns (a word for the table, whether it is as expected)"""
+    """Returns (state for the table, whether it is as expected)."""
     if not daemons.alive(daemon):
         return "down", False
     if daemon["kind"] != "namenode":
@@ -78,10 +80,10 @@ def print_hints(hdfs):
     who = "" if hdfs.secured else "&user.name=" + user
     print("  curl %s'%s/webhdfs/v1/?op=LISTSTATUS%s'" %
           ("--negotiate -u : " if hdfs.secured else "", hdfs.active_url(), who))
-    print("  %s kill%s dn1        a DataNode dies; `up` brings it back" % (tool, where))
+    print("  %s kill%s dn1        kills a DataNode; `up` starts it again" % (tool, where))
     if hdfs.state["ha"]:
-        print("  %s failover%s        the other NameNode takes over" % (tool, where))
-    print("  %s stop%s            ends it and removes its data" % (tool, where))
+        print("  %s failover%s        makes the other NameNode active" % (tool, where))
+    print("  %s stop%s            ends the HDFS and removes its data" % (tool, where))
 
 
 def start(args):
@@ -93,7 +95,7 @@ def start(args):
                       http_port=args.http_port, rpc_port=args.rpc_port,
                       throughput=args.throughput, kerberos=args.kerberos, say=say,
                       yarn={"nodes": args.nodes} if args.yarn else None)
-    say("HDFS %s serves after %.1f s; all of it is in %s" %
+    say("HDFS %s serves after %.1f s. Its files are in %s" %
         (hdfs.state["hadoop"], time.monotonic() - began, hdfs.dir))
     print_table(hdfs)
     print_hints(hdfs)
@@ -104,7 +106,7 @@ def stop(args):
         return say("nothing to stop: no HDFS was started in %s" % args.dir)
     hdfs = Hdfs.attach(args.dir)
     hdfs.stop(keep=args.keep)
-    say("stopped; its data %s" % ("are kept in " + hdfs.dir if args.keep else "are removed"))
+    say("stopped. The data %s" % ("are kept in " + hdfs.dir if args.keep else "are removed"))
 
 
 def status(args):
@@ -137,7 +139,7 @@ def run(args):
 def port(text):
     value = int(text)
     if not 0 <= value <= 65535:
-        raise argparse.ArgumentTypeError("%s is no port" % text)
+        raise argparse.ArgumentTypeError("%s is not a port" % text)
     return value
 
 
@@ -146,7 +148,7 @@ def size(text):
     unit = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
     value = int(text if unit == 1 else text[:-1]) * unit
     if value < 65536 or value % 512:
-        raise argparse.ArgumentTypeError("a block has 64k or more, a multiple of 512 bytes")
+        raise argparse.ArgumentTypeError("expected 64k or more, in multiples of 512 bytes")
     return value
 
 
@@ -166,38 +168,39 @@ def make_parser():
         made = commands.add_parser(function.__name__, help=words, description=words)
         made.set_defaults(function=function)
         made.add_argument("--dir", default=DEFAULT_DIR, type=os.path.abspath,
-                          help="where it keeps its configuration, data and logs (build/hdfs)")
+                          help="folder for configuration, data and logs (default: build/hdfs)")
         return made
 
-    made = command(start, "start it and wait until it serves; safe to repeat")
-    made.add_argument("--ha", action="store_true", help="two NameNodes and a JournalNode")
-    made.add_argument("--datanodes", type=int, default=2, metavar="N", help="how many (2)")
-    made.add_argument("--hosts", metavar="A,B", help="names of the DataNodes, one for each: "
-                      "localhost, 127.0.0.2, ... (all localhost)")
+    made = command(start, "start the HDFS and wait until it serves; safe to repeat")
+    made.add_argument("--ha", action="store_true", help="run two NameNodes and a JournalNode")
+    made.add_argument("--datanodes", type=int, default=2, metavar="N",
+                      help="number of DataNodes (default: 2)")
+    made.add_argument("--hosts", metavar="A,B", help="host name of each DataNode, such as "
+                      "127.0.0.2 (default: localhost)")
     made.add_argument("--block-size", type=size, default=128 << 20, metavar="BYTES",
-                      help="of new files, also as 64k, 1m (128m)")
+                      help="block size of new files, also as 64k, 1m (default: 128m)")
     made.add_argument("--http-port", type=port, default=0, metavar="PORT",
-                      help="of the first NameNode's WebHDFS (a free one)")
+                      help="WebHDFS port of the first NameNode (default: a free port)")
     made.add_argument("--rpc-port", type=port, default=0, metavar="PORT",
-                      help="of the first NameNode's RPC (a free one)")
-    made.add_argument("--yarn", action="store_true", help="a YARN beside it")
+                      help="RPC port of the first NameNode (default: a free port)")
+    made.add_argument("--yarn", action="store_true", help="also run a YARN")
     made.add_argument("--nodes", type=int, default=2, metavar="N",
-                      help="how many NodeManagers it has (2)")
+                      help="number of NodeManagers (default: 2)")
     made.add_argument("--kerberos", action="store_true",
-                      help="a secured one: a KDC of its own, HTTP and HTTPS (swebhdfs)")
+                      help="run a KDC and secure the daemons, with HTTP and HTTPS (swebhdfs)")
     made.add_argument("--set", action="append", default=[], type=setting, metavar="NAME=VALUE",
-                      help="a property of hdfs-site.xml; may be repeated")
+                      help="property of hdfs-site.xml; may be repeated")
     made.add_argument("--throughput", action="store_true",
-                      help="let Java compile fully: slower to start, faster later")
-    made = command(stop, "end it by the ids of its processes and remove its data")
+                      help="let Java compile fully: starts slower, runs faster")
+    made = command(stop, "end the daemons and remove their data")
     made.add_argument("--keep", action="store_true",
-                      help="keep the data; `start` goes on with them")
-    made = command(status, "what runs where; exit code 0 when all of it serves")
+                      help="keep the data; `start` uses them again")
+    made = command(status, "show the daemons; exit code 0 if all of them serve")
     made.add_argument("--json", action="store_true", help="print DIR/state.json")
     command(kill, "kill one daemon, as a failing machine does").add_argument("name")
     command(up, "start one daemon again").add_argument("name")
     command(failover, "make the other NameNode the active one (with --ha)")
-    made = command(run, "run one of Hadoop's own programs on it")
+    made = command(run, "run one of Hadoop's own programs on the HDFS")
     made.add_argument("program", choices=sorted(PROGRAMS))
     made.add_argument("args", nargs=argparse.REMAINDER)
     return parser

@@ -1,4 +1,4 @@
-"""Common part of Hadoop's daemons that run together in one folder: JVMs, logs, waiting."""
+"""Base of clusters of Hadoop daemons that run in one folder: JVMs, logs, waiting."""
 import os
 import pathlib
 import signal
@@ -38,12 +38,13 @@ def run_limited(command, env, limit_s, **how):
         return subprocess.run(command, env=env, stdin=subprocess.DEVNULL, timeout=limit_s, **how)
     except subprocess.TimeoutExpired:
         main_class = next(word for word in command if word.startswith("org."))
-        raise HadoopError("%s did not end within %d s; is the machine overloaded?" %
+        raise HadoopError("%s did not end within %d s. Is the machine overloaded?" %
                           (main_class, limit_s)) from None
 
 
 class Cluster:
-    """`java`: result of hadoop_jars.prepare; None if nothing will be started."""
+    """Daemons in one folder. `java` is the result of hadoop_jars.prepare, or None if no daemon will
+    be started."""
 
     def __init__(self, state, java=None):
         self.state = state
@@ -65,7 +66,7 @@ class Cluster:
 
     def daemon(self, name):
         if name not in self.state["daemons"]:
-            raise HadoopError("no daemon %r here; there are %s" %
+            raise HadoopError("unknown daemon %r. The daemons are %s" %
                               (name, ", ".join(self.state["daemons"])))
         return self.state["daemons"][name]
 
@@ -81,13 +82,12 @@ class Cluster:
     # ---- Stop and start of single daemons
 
     def kill(self, name, number=signal.SIGKILL):
-        """Ends one daemon, by default as a failing machine does; `signal` selects another signal.
-        """
+        """Ends one daemon, by default with SIGKILL, as a failing machine does."""
         daemons.end([self.daemon(name)], number)
         self.save()
 
     def up(self, name):
-        """Starts one daemon again, with its addresses and data. It does not wait for it."""
+        """Starts one daemon again, with its addresses and data. Does not wait for it."""
         if not self.alive(name):
             self.spawn(self.daemon(name))
             self.save()
@@ -118,7 +118,7 @@ class Cluster:
                 return
             if time.monotonic() > deadline:
                 said = (done.stdout + done.stderr).strip().splitlines() or ["nothing"]
-                raise HadoopError("%s %s failed; it said: %s" % (program, " ".join(args), said[-1]))
+                raise HadoopError("%s %s failed: %s" % (program, " ".join(args), said[-1]))
 
     # ---- For subclasses
 
@@ -137,7 +137,7 @@ class Cluster:
         return found
 
     def java(self, main_class, heap, args):
-        # Jetty unpacks its pages there, and leaves them behind when it is killed.
+        # Jetty unpacks its pages into the temporary folder. They stay there if it is killed.
         flags = self.state["jvm_flags"] + JVM + [
             "-Djava.io.tmpdir=" + os.path.join(self.dir, "tmp")]
         flags += [] if self.state["options"]["throughput"] else QUICK_START
@@ -148,7 +148,7 @@ class Cluster:
                 ["-Dlog4j.configuration=" + log4j, main_class] + args)
 
     def settings(self, daemon):
-        """Returns settings of this daemon alone. The daemons share the configuration files."""
+        """Returns settings of this daemon only. The daemons share the configuration files."""
         raise NotImplementedError
 
     def command(self, daemon):
@@ -163,8 +163,8 @@ class Cluster:
         daemons.spawn(daemon, command, env, self.log(daemon["name"]))
 
     def wait(self, what, done, why=lambda: "", limit_s=READY_LIMIT_S):
-        """Waits until done() is true. If a daemon ends meanwhile, it raises an error with the
-        reason."""
+        """Waits until done() is true. Raises HadoopError with the reason if a daemon ends
+        meanwhile."""
         running = [d for d in self.daemons() if d["pid"]]
         deadline = time.monotonic() + limit_s
         while not done():

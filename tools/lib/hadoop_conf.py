@@ -1,4 +1,4 @@
-"""The configuration files of the HDFS that tools/hadoop runs, as clients of a cluster find them."""
+"""Writes the configuration files of the HDFS that tools/hadoop runs, for daemons and clients."""
 import os
 import xml.sax.saxutils
 
@@ -25,7 +25,7 @@ def core_site(state):
         "hadoop.tmp.dir": os.path.join(state["dir"], "data", "tmp"),
         "hadoop.proxyuser.%s.hosts" % user: "*",
         "hadoop.proxyuser.%s.groups" % user: "*",
-        # A DataNode that starts before its NameNode asks often instead of every 5 s.
+        # A DataNode that starts before its NameNode retries more often than the default of 5 s.
         "ipc.client.connect.retry.interval": 100,
         "ipc.client.connect.max.retries": 200,
         **hadoop_yarn.core_site(state),
@@ -47,8 +47,8 @@ def hdfs_site(state):
         "dfs.namenode.avoid.write.stale.datanode": "true",
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER",
-        # Hadoop's own client gives up a file if the NameNode has not received a report of its last
-        # block in time. On a busy machine, that takes longer than five attempts.
+        # Hadoop's own client fails to close a file if the NameNode has not received a report of its
+        # last block in time. On a busy machine, that takes longer than five attempts.
         "dfs.client.block.write.locateFollowingBlock.retries": 10,
     }
     namenodes = [d for d in state["daemons"].values() if d["kind"] == "namenode"]

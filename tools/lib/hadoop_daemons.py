@@ -25,7 +25,7 @@ REASONS = [
     (re.compile(r"Could not reserve enough space|[Ii]nsufficient memory|Cannot allocate memory"),
      "there is not enough memory"),
     (re.compile(r"Incompatible clusterIDs|Inconsistent namespace"),
-     "its data are of another HDFS; stop it, which removes the data, and start again"),
+     "its data belong to another HDFS. Stop it, which removes the data, and start again"),
 ]
 
 
@@ -40,8 +40,8 @@ def fetch_json(url, timeout_s):
 
 
 def birth(pid):
-    """Returns the start of a process, in ticks since boot. With the id, it identifies a process for
-    good."""
+    """Returns the start of a process, in ticks since boot. Together with the id, it identifies a
+    process permanently."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             fields = f.read().rpartition(")")[2].split()
@@ -83,8 +83,8 @@ def spawn(daemon, command, env, log):
             child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=out,
                                      stderr=subprocess.STDOUT, start_new_session=True)
     except OSError as e:
-        raise HadoopError("%s cannot be started: %s" % (daemon["name"], e)) from e
-    child.returncode = 0  # it is meant to outlive this object, which would warn
+        raise HadoopError("cannot start %s: %s" % (daemon["name"], e)) from e
+    child.returncode = 0  # prevents a warning, because the process outlives this object
     daemon.update(pid=child.pid, birth=birth(child.pid), log=log)
 
 
@@ -132,13 +132,13 @@ def end(daemons, number=signal.SIGTERM):
 
 
 def why_ended(daemon):
-    """Returns the daemon log's information about its end, in one line."""
+    """Returns a line of the daemon's log that explains its end."""
     try:
         with open(daemon["log"], errors="replace") as f:
             f.seek(daemon.get("log_from", 0))
             lines = f.read().splitlines()
     except OSError as e:
-        return "its log cannot be read: %s" % e
+        return "cannot read its log: %s" % e
     for pattern, words in REASONS:
         for line in lines:
             found = pattern.search(line)
@@ -159,8 +159,8 @@ def is_free(host, port):
 
 
 def free_ports(host, count, seed):
-    """Returns `count` ports that no program listens on now. `seed` separates programs that ask at
-    the same time."""
+    """Returns `count` ports that no program listens on now. `seed` separates programs that search
+    at the same time."""
     found, first = [], seed * 7919
     for i in range(len(PORTS)):
         port = PORTS[(first + i) % len(PORTS)]
@@ -168,5 +168,5 @@ def free_ports(host, count, seed):
             found.append(port)
             if len(found) == count:
                 return found
-    raise HadoopError("no %d free ports from %d to %d on %s" %
+    raise HadoopError("cannot find %d free ports from %d to %d on %s" %
                       (count, PORTS.start, PORTS.stop - 1, host))

@@ -1,10 +1,10 @@
-"""The Java and the jars that tools/hadoop runs: finds them, downloads them once with Maven, and
-checks them.
+"""Finds the Java and the jars that tools/hadoop runs. Downloads the jars once with Maven and checks
+them.
 
-The jars are those of Apache Hadoop with all dependencies, resolved by Maven with its own
-configuration (a mirror in ~/.m2/settings.xml is used). hadoop_jars.sha256 next to this file lists
-each by name and hash, and no other jar gets onto a class path. They are kept in a cache folder of
-the user: $ESPALIER_CACHE, otherwise $XDG_CACHE_HOME/espalier, otherwise ~/.cache/espalier.
+The jars are those of Apache Hadoop with all dependencies. Maven resolves them with the user's
+configuration, for example a mirror in ~/.m2/settings.xml. hadoop_jars.sha256 next to this file
+lists each jar by name and hash, and only these jars get onto a class path. They are kept in a cache
+folder: $ESPALIER_CACHE, otherwise $XDG_CACHE_HOME/espalier, otherwise ~/.cache/espalier.
 """
 import contextlib
 import fcntl
@@ -25,11 +25,12 @@ ARTIFACTS = ["hadoop-common", "hadoop-hdfs", "hadoop-hdfs-client",
              "hadoop-yarn-server-timelineservice", "hadoop-yarn-client",
              "hadoop-yarn-services-core", "hadoop-yarn-services-api"]
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-# Hadoop 3.4 runs on these. Later ones do not have the parts of the security manager that it uses.
+# Hadoop 3.4 runs on these versions. Later ones do not have the parts of the security manager that
+# it uses.
 JAVA_MIN, JAVA_MAX = 11, 17
 FETCH_LIMIT_S = 15 * 60
 INSTALL_LIMIT_S = 30 * 60
-# None of the jars has the pages of the web interface. The daemons require only the folders.
+# The jars do not contain the pages of the web interface. The daemons only require these folders.
 WEB_FOLDERS = ["hdfs", "datanode", "journal", "secondary"]
 
 
@@ -67,7 +68,7 @@ def java_version(home):
 
 
 def java_homes():
-    """Yields places of a Java: first the user's setting, then the path, then Debian's folders."""
+    """Yields possible homes of Java: the user's setting, then the path, then Debian's folders."""
     named = [os.environ["JAVA_HOME"]] if os.environ.get("JAVA_HOME") else []
     java = shutil.which("java")
     found = [os.path.dirname(os.path.dirname(os.path.realpath(java)))] if java else []
@@ -83,8 +84,8 @@ def find_java():
 
 
 def install(missing, say):
-    """Runs tools/setup to install Java and Maven. It prints an error itself if it cannot."""
-    say("%s missing; tools/setup --hadoop installs it" % missing)
+    """Runs tools/setup to install Java and Maven. Raises HadoopError if that fails."""
+    say("%s missing. Installing it with tools/setup --hadoop" % missing)
     done = subprocess.run([os.path.join(ROOT, "tools", "setup"), "--hadoop"], capture_output=True,
                           text=True, timeout=INSTALL_LIMIT_S)
     if done.returncode:
@@ -93,15 +94,15 @@ def install(missing, say):
 
 
 def java_home(say):
-    """Returns the home of a Java that Hadoop runs on, and installs one if there is none."""
+    """Returns the home of a Java that Hadoop runs on. Installs one if it is missing."""
     home = find_java()
     if not home:
         install("a Java %d to %d is" % (JAVA_MIN, JAVA_MAX), say)
         home = find_java()
     if not home:
         seen = ", ".join("%s (%s)" % (h, java_version(h)) for h in java_homes()) or "none"
-        raise HadoopError("no Java %d to %d was found; seen: %s. Install openjdk-17-jre-headless "
-                          "or set JAVA_HOME" % (JAVA_MIN, JAVA_MAX, seen))
+        raise HadoopError("Java is missing (found %s, expected version %d to %d). Install "
+                          "openjdk-17-jre-headless or set JAVA_HOME." % (seen, JAVA_MIN, JAVA_MAX))
     return home
 
 
@@ -114,7 +115,7 @@ def sha256(path):
 
 
 def wanted_jars():
-    """Returns {file name: SHA-256}, as listed."""
+    """Returns {file name: SHA-256} of the listed jars."""
     with open(LIST) as f:
         return {name: digest for digest, name in (line.split() for line in f)}
 
@@ -129,8 +130,8 @@ def check_jars(folder, wanted):
             raise HadoopError("Maven did not fetch %s, which %s lists" % (name, LIST))
         digest = sha256(os.path.join(folder, name))
         if digest != wanted[name]:
-            raise HadoopError("%s is not the file expected: its SHA-256 is %s, expected %s. Remove "
-                              "it from Maven's repository (~/.m2/repository) and try again" %
+            raise HadoopError("%s is not the expected file (found SHA-256 %s, expected %s). Remove "
+                              "it from Maven's repository (~/.m2/repository) and try again." %
                               (name, digest, wanted[name]))
 
 
@@ -148,33 +149,33 @@ def run_maven(folder, home, jars):
         f.write(pom())
     command = [maven, "--quiet", "--batch-mode", "--file", os.path.join(folder, "pom.xml"), COPY,
                "-DincludeScope=runtime", "-DoutputDirectory=" + jars]
-    by_hand = ("Without network, put the files listed in %s into %s" %
+    by_hand = ("Without a network, put the files listed in %s into %s" %
                (LIST, os.path.join(cache_folder(), "jars")))
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_LIMIT_S,
                               env=dict(os.environ, JAVA_HOME=home), stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
-        raise HadoopError("Maven did not fetch Hadoop's jars within %d minutes; is the network "
-                          "there? %s" % (FETCH_LIMIT_S // 60, by_hand)) from None
+        raise HadoopError("Maven did not fetch Hadoop's jars within %d minutes. Is the network "
+                          "available? %s" % (FETCH_LIMIT_S // 60, by_hand)) from None
     if done.returncode:
         said = (done.stdout + done.stderr).strip().splitlines() or ["nothing"]
         lines = ([line for line in said if "ERROR" in line] or said)[:3]
-        raise HadoopError("Maven could not fetch Hadoop's jars; is its repository reachable (proxy "
-                          "and mirror stand in ~/.m2/settings.xml)? %s. Maven said:\n%s" %
+        raise HadoopError("Maven could not fetch Hadoop's jars. Is its repository reachable (see "
+                          "proxy and mirror in ~/.m2/settings.xml)? %s. Output of Maven:\n%s" %
                           (by_hand, "\n".join(lines)))
 
 
 def fetch(folder, home, wanted, say):
     """Fills folder/jars by a rename of the complete, checked folder."""
     jars = os.path.join(folder, "jars")
-    if os.path.isdir(jars):  # put there by hand, or from an older list
+    if os.path.isdir(jars):  # put there manually, or from an older list
         with contextlib.suppress(HadoopError):
             return check_jars(jars, wanted)
         shutil.rmtree(jars)
     if not shutil.which("mvn"):
         install("Maven is", say)
     if not shutil.which("mvn"):
-        raise HadoopError("Maven (mvn) is missing, also after tools/setup --hadoop")
+        raise HadoopError("Maven (mvn) is still missing after tools/setup --hadoop")
     say("fetching Hadoop %s with Maven, %d jars, once" % (VERSION, len(wanted)))
     with tempfile.TemporaryDirectory(dir=folder) as work:
         fetched = os.path.join(work, "jars")
@@ -196,8 +197,7 @@ def is_ready(folder):
 
 
 def prepare(say):
-    """Returns (home of Java, class path) for the daemons. It installs and downloads missing parts.
-    """
+    """Returns (home of Java, class path) for the daemons. Installs and downloads missing parts."""
     home, folder, wanted = java_home(say), cache_folder(), wanted_jars()
     try:
         if not is_ready(folder):
@@ -209,7 +209,7 @@ def prepare(say):
                     with open(os.path.join(folder, "ready"), "w") as f:
                         f.write(ready_mark())
     except OSError as e:
-        raise HadoopError("the cache folder %s cannot be filled: %s. ESPALIER_CACHE names another "
+        raise HadoopError("cannot fill the cache folder %s: %s. Set ESPALIER_CACHE to use another "
                           "place" % (folder, e)) from e
     jars = [os.path.join(folder, "jars", name) for name in sorted(wanted)]
     return home, jars + [os.path.join(folder, "web")]

@@ -1,10 +1,10 @@
-"""Secures the HDFS of tools/hadoop: its own KDC, keytabs, certificates.
+"""Secures the HDFS of tools/hadoop with a KDC, keytabs and certificates.
 
 DIR/kdc/ contains all files:
-    krb5.conf     for clients, named by KRB5_CONFIG
-    NAME.keytab   the keys of a principal: hdfs and HTTP of the services, and the people below
-    ca.pem        the authority that signed the HTTPS certificate of NameNode and DataNodes
-It uses programs of Debian: krb5kdc, kadmin.local, kdb5_util, kinit, curl, openssl.
+    krb5.conf     configuration for clients, the value of KRB5_CONFIG
+    NAME.keytab   keys of a principal: hdfs and HTTP of the services, and the people below
+    ca.pem        authority that signed the HTTPS certificate of NameNode and DataNodes
+It uses Debian's programs krb5kdc, kadmin.local, kdb5_util, kinit, curl and openssl.
 """
 import json
 import os
@@ -19,13 +19,12 @@ from hadoop_jars import HadoopError
 
 REALM = "TEST.LOCAL"
 SERVICES = ["hdfs/localhost", "HTTP/localhost"]  # in hdfs.keytab
-YARN = "yarn/localhost"  # of ResourceManager and NodeManagers, also there
-# The superuser is the user that runs the NameNode: hdfs. `espalier` may act for others (proxy
-# user).
+YARN = "yarn/localhost"  # ResourceManager and NodeManagers, also in hdfs.keytab
+# The superuser hdfs runs the NameNode. `espalier` may act for other users (proxy user).
 PEOPLE = {"alice": "alice", "bob": "bob", "espalier": "espalier/localhost"}
 PROGRAM_LIMIT_S = 60
 LISTEN_LIMIT_S = 20
-PASSWORD = "changeit"  # of key stores in files that other users cannot read
+PASSWORD = "changeit"  # password of key stores, whose files other users cannot read
 PROGRAMS = {"krb5kdc": "krb5-kdc", "kadmin.local": "krb5-admin-server", "kdb5_util": "krb5-kdc",
             "kinit": "krb5-user", "klist": "krb5-user", "curl": "curl", "openssl": "openssl"}
 
@@ -70,14 +69,15 @@ def ca_file(state):
 
 
 def find(program):
-    """Returns the path of a program. Daemons are in folders that are not on a person's PATH."""
+    """Returns the path of a program. Also searches folders of daemons, which a user's PATH may not
+    contain."""
     return shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
 def check(ha, hosts, say):
-    """Returns whether such an HDFS can be secured. It installs missing programs."""
+    """Checks that this kind of HDFS can be secured. Installs missing programs."""
     if ha or set(hosts) != {"localhost"}:
-        raise HadoopError("a secured HDFS here has one NameNode, and DataNodes called localhost")
+        raise HadoopError("a secured HDFS requires one NameNode, and DataNodes named localhost")
     missing = sorted({package for program, package in PROGRAMS.items() if not find(program)})
     if missing:
         hadoop_jars.install(" ".join(missing) + " is", say)
@@ -86,13 +86,13 @@ def check(ha, hosts, say):
 def services(state):
     """Returns the principals of all daemons. One keytab contains them."""
     nodes = [d for d in state["daemons"].values() if d["kind"] == "nodemanager"]
-    # The web pages of each node belong to its own host.
+    # Each node serves its web pages under its own host name.
     return SERVICES + ([YARN] + ["HTTP/" + node["host"] for node in nodes] if nodes else [])
 
 
 def make_keytab(state, name, *principals):
-    """Writes keys of principals to DIR/kdc/NAME.keytab, and creates those that the KDC does not
-    know."""
+    """Writes keys of principals to DIR/kdc/NAME.keytab. Creates principals that the KDC does not
+    have."""
     for principal in principals:
         if principal not in known_principals(state):
             kadmin(state, "addprinc -randkey " + principal)
@@ -111,8 +111,8 @@ def client_env(state):
 
 
 def keytab_env(state, name, cache="MEMORY:"):
-    """Returns the environment of a client that is a principal by its keytab, with tickets in its
-    own memory."""
+    """Returns the environment of a client that logs in with a keytab and keeps tickets in memory.
+    """
     return dict(client_env(state), KRB5_CLIENT_KTNAME=keytab(state, name), KRB5CCNAME=cache)
 
 
@@ -123,8 +123,8 @@ def nobody_env(folder):
 
 
 def ticket_env(state, name, folder, *options):
-    """Returns the environment of a client that is a person by a ticket, with its cache in a folder.
-    options: kinit's."""
+    """Gets a ticket of a person into a cache in `folder`. Returns the environment of a client with
+    that ticket. `options` are options of kinit."""
     cache = "FILE:" + os.path.join(folder, name + ".cache")
     kinit(state, name, cache, *options)
     return dict(nobody_env(folder), KRB5CCNAME=cache)
@@ -135,8 +135,8 @@ def admin_cache(state):
 
 
 def admin_env(state):
-    """Returns the environment of Hadoop's own programs. They are the superuser, by a ticket that
-    kinit_admin fetches."""
+    """Returns the environment of Hadoop's own programs. They run as the superuser, with a ticket
+    from kinit_admin."""
     return dict(client_env(state), KRB5CCNAME=admin_cache(state))
 
 
@@ -164,12 +164,12 @@ def run(state, *words, env=None, **how):
                           **how)
     if done.returncode:
         said = (done.stderr + done.stdout).strip().splitlines() or ["nothing"]
-        raise HadoopError("%s failed; it said: %s" % (words[0], said[-1]))
+        raise HadoopError("%s failed: %s" % (words[0], said[-1]))
     return done.stdout
 
 
 def kadmin(state, query):
-    """Runs kadmin.local. It always exits with success, so its standard error shows the result."""
+    """Runs kadmin.local. It always exits with 0, so only its standard error shows a failure."""
     done = subprocess.run([find("kadmin.local"), "-r", REALM, "-q", query], env=kdc_env(state),
                           text=True, capture_output=True, timeout=PROGRAM_LIMIT_S,
                           stdin=subprocess.DEVNULL)
@@ -179,13 +179,13 @@ def kadmin(state, query):
 
 
 def kinit(state, name, cache, *options):
-    """Gets a ticket of a person, by keytab, into a separate cache: FILE:/path."""
+    """Gets a ticket of a person, with a keytab, into a separate cache: FILE:/path."""
     run(state, "kinit", *options, "-c", cache, "-k", "-t", keytab(state, name),
         PEOPLE.get(name, SERVICES[0]), env=dict(os.environ, **client_env(state)))
 
 
 def write_conf(state):
-    """Writes the KDC's files. Its port is one that is free at the first start."""
+    """Writes the configuration files of the KDC."""
     folder = folder_of(state)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     words = {"realm": REALM, "folder": folder, "address": state["daemons"]["kdc1"]["rpc"]}
@@ -228,7 +228,7 @@ def make_certificates(state):
                            at("trust.p12"), "-storetype", "PKCS12", "-storepass", PASSWORD],
                           capture_output=True, text=True, timeout=PROGRAM_LIMIT_S)
     if done.returncode:
-        raise HadoopError("keytool failed; it said: " + (done.stdout + done.stderr).strip())
+        raise HadoopError("keytool failed: " + (done.stdout + done.stderr).strip())
 
 
 def core_site(state):
@@ -281,14 +281,14 @@ def ssl_site(state, side):
 
 
 def fetch(state, url, name="hdfs", limit_s=30):
-    """Returns a URL's answer to a principal, by curl and its keytab."""
+    """Returns the answer of a URL to a principal. Uses curl and a keytab."""
     env = keytab_env(state, name, "FILE:" + os.path.join(folder_of(state), name + ".curl"))
     return run(state, "curl", "--silent", "--show-error", "--noproxy", "*", "--negotiate",
                "--user", ":", "--max-time", str(limit_s), url, env=dict(os.environ, **env))
 
 
 def fetch_json(state, url, limit_s):
-    """Returns the answer as JSON, or None if there is none."""
+    """Returns the answer as JSON, or None without a valid answer."""
     try:
         return json.loads(fetch(state, url, limit_s=limit_s))
     except (HadoopError, ValueError):
@@ -296,18 +296,18 @@ def fetch_json(state, url, limit_s):
 
 
 def fetch_token(state, url, name="hdfs", **params):
-    """Returns a delegation token of the NameNode at `url` for a principal."""
+    """Returns a delegation token for a principal from the NameNode at `url`."""
     query = urllib.parse.urlencode(dict(params, op="GETDELEGATIONTOKEN"))
     told = fetch(state, "%s/webhdfs/v1/?%s" % (url, query), name)
     try:
         return json.loads(told)["Token"]["urlString"]
     except (ValueError, KeyError, TypeError) as e:
-        raise HadoopError("no delegation token for %s: %s" % (name, told[:300])) from e
+        raise HadoopError("cannot get a delegation token for %s: %s" % (name, told[:300])) from e
 
 
 class Tokens:
-    """Delegation tokens of the superuser for the tool's own calls, each used well within its
-    lifetime."""
+    """Delegation tokens of the superuser for calls of this tool. Each is replaced well before it
+    expires."""
 
     def __init__(self, state):
         self.state, self.token, self.until = state, None, 0
@@ -323,7 +323,6 @@ class Tokens:
 
 
 def listens(state):
-    """Returns whether the KDC accepts connections. It must run before services ask it for tickets.
-    """
+    """Returns whether the KDC accepts connections. It must run before services request tickets."""
     host, _, port = state["daemons"]["kdc1"]["rpc"].partition(":")
     return not daemons.is_free(host, int(port))

@@ -1,12 +1,12 @@
-"""The folder of an HDFS that tools/hadoop runs, and state.json in it, which describes its daemons.
+"""Manages the folder of an HDFS that tools/hadoop runs. state.json in it describes the daemons.
 
     {"format": 1, "hadoop": version, "dir": ..., "conf_dir": ..., "user": the superuser,
      "ha": bool, "uri": fs.defaultFS, "active": name of the NameNode made active last,
      "formatted": bool, "options": as given to Hdfs.start, "java_home": ..., "class_path": [...],
      "daemons": {name: {"name", "kind", "host", "pid", "birth", "http", "rpc", "data", "log"}}}
 
-Addresses are "ip:port". pid and birth (ticks since boot) identify a process for good. pid is null
-while the daemon is down.
+Addresses are "ip:port". pid and birth (ticks since boot) identify a process permanently. pid is
+null while the daemon is down.
 """
 import contextlib
 import getpass
@@ -24,7 +24,7 @@ from hadoop_jars import HadoopError
 
 HOST = "127.0.0.1"
 OURS = ["conf", "data", "kdc", "log", "lock", "state.json", "state.json.new", "tmp"]
-DISK_FREE_MIN = 1 << 29  # below about 100 MB a NameNode stays in safe mode, without an error
+DISK_FREE_MIN = 1 << 29  # bytes; below about 100 MB a NameNode stays in safe mode without an error
 
 
 def user_name():
@@ -32,13 +32,13 @@ def user_name():
 
 
 def loopback_of(host):
-    """Returns the loopback address of a DataNode's name."""
+    """Returns the loopback address of a DataNode's host name."""
     try:
         address = socket.gethostbyname(host)
     except OSError as e:
-        raise HadoopError("a DataNode cannot be called %r: %s" % (host, e)) from e
+        raise HadoopError("a DataNode cannot have the name %r: %s" % (host, e)) from e
     if not address.startswith("127."):
-        raise HadoopError("a DataNode cannot be called %r: that is %s, not on loopback" %
+        raise HadoopError("a DataNode cannot have the name %r: its address %s is not on loopback" %
                           (host, address))
     return address
 
@@ -56,17 +56,17 @@ def read_state(folder):
             return state
         raise ValueError("format %r, expected 1" % state["format"])
     except (OSError, ValueError, KeyError, TypeError) as e:
-        raise HadoopError("%s cannot be read (%s); was it written by another version?" %
+        raise HadoopError("cannot read %s (%s). Did another version write it?" %
                           (path, e)) from e
 
 
 def check_same(state, ha, options):
-    """Checks that a folder is started again only with the same options."""
+    """Checks that an HDFS starts again only with the same options."""
     for name, was, is_now in ([("HA", state["ha"], ha)] +
                               [(k, state["options"].get(k), v) for k, v in options.items()]):
         if was != is_now:
-            raise HadoopError("the HDFS in %s was started with %s = %s, not %s; stop it first, or "
-                              "name another folder" % (state["dir"], name, was, is_now))
+            raise HadoopError("the HDFS in %s was started with %s = %s (expected %s). Stop it, or "
+                              "specify another folder." % (state["dir"], name, was, is_now))
 
 
 def save_state(state):
@@ -79,16 +79,16 @@ def save_state(state):
 
 def make_folder(folder):
     bad = re.search(r"[^\w/.+@=~-]", folder, re.ASCII)
-    if bad:  # Hadoop's own lists, URIs and format strings cannot contain them
-        raise HadoopError("the folder %r cannot be used: Hadoop cannot handle the %r in it; name "
-                          "another one with --dir" % (folder, bad.group()))
+    if bad:  # Hadoop's lists, URIs and format strings cannot contain these characters
+        raise HadoopError("cannot use the folder %r: Hadoop does not support %r in a path. Specify "
+                          "another one with --dir." % (folder, bad.group()))
     try:
         os.makedirs(folder, exist_ok=True)
         names = set(os.listdir(folder))
     except OSError as e:
-        raise HadoopError("the folder %s cannot be used: %s" % (folder, e)) from e
+        raise HadoopError("cannot use the folder %s: %s" % (folder, e)) from e
     if "state.json" not in names and names - {"lock"}:
-        raise HadoopError("%s holds other things (%s); name a folder that is new or empty" %
+        raise HadoopError("%s has other files (%s). Specify a new or empty folder." %
                           (folder, ", ".join(sorted(names)[:3])))
 
 
@@ -107,7 +107,7 @@ def remove_folder(folder):
 def check_disk(folder):
     free = shutil.disk_usage(folder).free
     if free < DISK_FREE_MIN:
-        raise HadoopError("the disk of %s has %d MB free, an HDFS needs %d MB; name another folder "
+        raise HadoopError("the disk of %s has %d MB free (expected %d MB). Specify another folder "
                           "with --dir" % (folder, free >> 20, DISK_FREE_MIN >> 20))
 
 
@@ -129,12 +129,12 @@ def new_state(folder, ha, options):
 
 
 def assign_ports(state, attempt):
-    """Returns addresses for every daemon, with ports that are free now."""
+    """Assigns addresses to every daemon, with ports that are free now."""
     asked = state["options"]
     for port in (asked["http_port"], asked["rpc_port"]):
         if port and not daemons.is_free(HOST, port):
-            raise HadoopError("port %d is taken by another program; name another one, or none to "
-                              "have a free one chosen" % port)
+            raise HadoopError("port %d is taken by another program. Specify another port, or none "
+                              "to use a free one." % port)
     count = sum(4 + hadoop_yarn.ports_of(d) for d in state["daemons"].values())
     free = iter(daemons.free_ports(HOST, count, os.getpid() + attempt))
     for daemon in state["daemons"].values():
@@ -144,7 +144,7 @@ def assign_ports(state, attempt):
         address = loopback_of(daemon["host"]) if daemon["kind"] == "datanode" else HOST
         daemon.update(http="%s:%d" % (address, http), rpc="%s:%d" % (HOST, rpc))
         if asked.get("kerberos"):
-            # Certificates and principals are for localhost, so the addresses must be, too.
+            # The addresses must use localhost, because certificates and principals are for it.
             daemon.update(http="localhost:%d" % http, https="localhost:%d" % https)
         if daemon["kind"] in ("datanode",) + hadoop_yarn.KINDS:
             daemon["data"] = "%s:%d" % (HOST, data)

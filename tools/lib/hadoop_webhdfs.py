@@ -1,4 +1,4 @@
-"""A small WebHDFS client for tests and tools, independent of the client in Espalier."""
+"""Provides a small WebHDFS client for tests and tools, independent of the client in Espalier."""
 import contextlib
 import http.client
 import json
@@ -8,12 +8,12 @@ import time
 import urllib.parse
 
 TIMEOUT_S = 60
-# Answer of a DataNode whose own connection to the NameNode is from before a restart.
+# Errors of a DataNode with a connection to the NameNode from before a restart.
 STALE, STALE_ATTEMPTS = {"ConnectException", "EOFException"}, 4
 
 
 class WebHdfsError(Exception):
-    """An unexpected answer. `exception` is the class that HDFS names."""
+    """Unexpected answer. `exception` is the class that HDFS reports."""
 
     def __init__(self, call, status, body):
         self.status, self.exception, words = status, None, body[:300].decode(errors="replace")
@@ -27,7 +27,7 @@ class WebHdfsError(Exception):
 
 
 class WebHdfs:
-    """Client of the NameNode that `namenode()` names (http://host:port) at the time of each call.
+    """Client of the NameNode at `namenode()` (http://host:port), which is called for each request.
 
     Calls are made as `user`, or, on a secured HDFS, with the delegation token that `token()`
     returns.
@@ -50,7 +50,7 @@ class WebHdfs:
                                        urllib.parse.urlencode(params))
 
     def call(self, method, op, path, **params):
-        """Makes one call without data. Returns its answer as parsed JSON, or None if it is empty.
+        """Makes one call without data. Returns the answer as parsed JSON, or None if it is empty.
         """
         connection, reply = self._send(method, self.url(op, path, **params))
         with contextlib.closing(connection):
@@ -65,7 +65,7 @@ class WebHdfs:
         return urllib.parse.quote(location, safe=string.punctuation)
 
     def _transfer(self, method, op, path, params, body, wanted):
-        """Makes the second step, at a DataNode. Returns its answer."""
+        """Makes the second request, to a DataNode. Returns the answer."""
         for attempt in range(STALE_ATTEMPTS):
             if hasattr(body, "seek"):
                 body.seek(0)
@@ -81,7 +81,8 @@ class WebHdfs:
         raise error
 
     def put(self, path, data, **params):
-        """Writes bytes or the content of an open binary file. params: overwrite, blocksize, ..."""
+        """Writes bytes or the content of an open binary file. `params`: overwrite, blocksize, ...
+        """
         self._transfer("PUT", "CREATE", path, params, data, 201)
 
     def put_file(self, path, local, **params):
@@ -97,7 +98,7 @@ class WebHdfs:
                 self.put_file(target, os.path.join(folder, name), **params)
 
     def get(self, path, **params):
-        """Returns a file's bytes, or those of the range given by offset and length."""
+        """Returns the bytes of a file, or those of a range given by offset and length."""
         return self._transfer("GET", "OPEN", path, params, None, 200)
 
     def mkdirs(self, path, permission="755"):

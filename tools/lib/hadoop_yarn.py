@@ -1,14 +1,14 @@
-"""A real YARN next to the HDFS of hadoop.py: ZooKeeper, ResourceManager, NodeManagers.
+"""Runs a real YARN next to the HDFS of hadoop.py: ZooKeeper, ResourceManager, NodeManagers.
 
-    with Hdfs.start(yarn={"nodes": 2}) as hdfs:       # hdfs.env() finds all of it
-        hadoop_yarn.kill_node(hdfs, "nm1")            # a host that is lost, with all that ran there
+    with Hdfs.start(yarn={"nodes": 2}) as hdfs:       # hdfs.env() has the configuration of both
+        hadoop_yarn.kill_node(hdfs, "nm1")            # simulates the loss of a host
 
-Daemons are called zk, rm, nm1, nm2, ... Each NodeManager is a separate host on loopback (127.0.0.1,
-127.0.0.2, ...). YARN's own services (its REST interface for long-running programs) are on.
+The daemons are named zk, rm, nm1, nm2, ... Each NodeManager is a separate host on loopback
+(127.0.0.1, 127.0.0.2, ...). YARN services (the REST interface for long-running programs) are on.
 set_services(hdfs, False) restarts the ResourceManager without them. YARN detects a lost node after
-10 s, instead of ten minutes. Everything else that a client sees is YARN's default. With a secured
-HDFS, it has Kerberos, too. Containers run as the user that runs the NodeManagers. To run them as
-their users, YARN needs a program of root's (LinuxContainerExecutor) that is in none of the jars.
+10 s instead of ten minutes. Everything else that a client sees is YARN's default. With a secured
+HDFS, YARN uses Kerberos, too. Containers run as the user that runs the NodeManagers. To run them as
+their users, YARN needs a root program (LinuxContainerExecutor) that the jars do not contain.
 """
 import os
 import signal
@@ -30,7 +30,7 @@ QUEUES = "default"
 
 
 def new_daemons(new_daemon, options):
-    """Returns the daemons for the initial state of hadoop_state.py; none without YARN."""
+    """Returns the daemons for the initial state of hadoop_state.py. Without YARN, returns none."""
     asked = options.get("yarn")
     if not asked:
         return []
@@ -45,7 +45,7 @@ def ports_of(daemon):
 
 
 def assign(daemon, host, more):
-    """Adds addresses, after hadoop_state has set http, rpc and data."""
+    """Adds addresses after hadoop_state has set http, rpc and data."""
     if daemon["kind"] == "nodemanager":
         for name in ("http", "rpc", "data"):
             daemon[name] = "%s:%s" % (daemon["host"], daemon[name].rpartition(":")[2])
@@ -72,13 +72,13 @@ def yarn_site(state):
         "yarn.scheduler.minimum-allocation-mb": 64,
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.disk-health-checker.enable": "false",
-        # Otherwise, no container starts on a machine with a disk that is more than 90 % full.
+        # The default would prevent containers on a machine whose disk is more than 90 % full.
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
-        # The service's master finds its classes here instead of in an uploaded archive.
+        # The service master finds its classes here instead of in an uploaded archive.
         "yarn.application.classpath": ",".join([state["conf_dir"]] + jar_folders(state)),
         "yarn.service.am-resource.memory": 512,
         "yarn.service.am.java.opts": "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-        # Seconds instead of minutes.
+        # These are seconds instead of the default minutes.
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": 200,
         "yarn.resourcemanager.connect.retry-interval.ms": 500,
         "yarn.client.failover-sleep-base-ms": 200,
@@ -95,8 +95,8 @@ def yarn_site(state):
 
 
 def secured_site(state, settings):
-    """Returns the settings for Kerberos: the daemons' identities, and the proof required from
-    clients."""
+    """Returns the settings for Kerberos: identities of the daemons and authentication of clients.
+    """
     found = {
         "hadoop.http.filter.initializers":
             "org.apache.hadoop.security.AuthenticationFilterInitializer",
@@ -137,7 +137,7 @@ def core_site(state):
 
 
 def write_conf(state, write_xml):
-    """Writes its files. It writes those of XML by write_xml(path, settings)."""
+    """Writes the configuration files of YARN. Writes XML files with write_xml(path, settings)."""
     if not state["options"].get("yarn"):
         return
     folder = state["conf_dir"]
@@ -172,7 +172,7 @@ def arguments(cluster, daemon):
 
 
 def environment(cluster, daemon):
-    """Returns more of a daemon's environment. A NodeManager passes HADOOP_CONF_DIR on to
+    """Returns additional environment of a daemon. A NodeManager passes HADOOP_CONF_DIR to
     containers, which have it on their class path."""
     if daemon["kind"] != "nodemanager":
         return {}
@@ -181,7 +181,7 @@ def environment(cluster, daemon):
 
 
 def rest(cluster, path):
-    """Returns an answer of the ResourceManager's REST interface, or None."""
+    """Returns the answer of the ResourceManager's REST interface, or None."""
     url = "http://%s%s" % (cluster.daemon("rm")["http"], path)
     if cluster.secured:
         return hadoop_kdc.fetch_json(cluster.state, url, REST_LIMIT_S)
@@ -210,7 +210,7 @@ def set_services(cluster, on):
 
 
 def containers(cluster, node=None):
-    """Returns {process id: container id} of processes in containers, of one node or of all."""
+    """Returns {process id: container id} of processes in containers, of one node or all nodes."""
     found = {}
     for daemon in cluster.daemons("nodemanager"):
         if node not in (None, daemon["name"]):
@@ -231,7 +231,7 @@ def processes(cluster, program):
     """Returns {process id: container id} of a program that runs in containers."""
     def runs(pid):
         try:
-            with open("/proc/%d/cmdline" % pid) as f:  # the tarball's own loader comes first
+            with open("/proc/%d/cmdline" % pid) as f:  # the loader of the tarball comes first
                 return program in map(os.path.basename, f.read().split("\0")[:8])
         except OSError:
             return False
@@ -239,7 +239,7 @@ def processes(cluster, program):
 
 
 def end_containers(cluster, node=None):
-    """Kills processes in containers, when their host is lost and when no NodeManager is left."""
+    """Kills processes in containers of one node or all nodes, because YARN may no longer do it."""
     for pid in containers(cluster, node):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -248,6 +248,6 @@ def end_containers(cluster, node=None):
 
 
 def kill_node(cluster, name):
-    """Simulates a lost host. The NodeManager is killed first, so that it cannot send a report."""
+    """Simulates a lost host. Kills the NodeManager first, so that it cannot report the loss."""
     cluster.kill(name)
     end_containers(cluster, name)

@@ -1,5 +1,4 @@
-"""C++ tests of the storage room that need a real HDFS: a plain one, one with two NameNodes, a
-secured one."""
+"""Provides real HDFS for C++ tests of the storage room: plain, with two NameNodes, and secured."""
 import os
 
 import hadoop_kdc

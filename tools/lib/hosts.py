@@ -1,10 +1,10 @@
-"""Network namespaces as hosts. Each has an address and a cable to one switch, and both can fail.
+"""Simulates hosts with network namespaces. Each has an address and a cable to one switch, and both
+can fail.
 
-All hosts are in namespaces of a process that ends when this one does. Nothing remains in any case,
-and several runs do not interfere. Root is not required if users may make their own namespaces. A
-cut is a wrong hardware address of the other host in the neighbour table. Frames then reach no host,
-and no host receives an error. A relay in the cable (relay.py) adds delay and loss, because not
-every kernel can.
+All hosts are in namespaces of a process that ends with this process, so nothing remains and several
+runs do not interfere. Root is not required if users may make namespaces. A cut is a wrong hardware
+address of the other host in the neighbor table. Frames then reach no host, and no host receives an
+error. A relay in the cable (relay.py) adds delay and loss, because not every kernel supports this.
 """
 import os
 import shutil
@@ -21,12 +21,13 @@ class HostsError(RuntimeError):
 
 
 def own_user():
-    """Returns the flags with which a user other than root gets namespaces."""
+    """Returns the flags of `unshare` that give namespaces to users other than root."""
     return [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
 
 
 def why_not(relayed=False):
-    """Returns why hosts, or relays in them, are impossible here; empty: they are possible."""
+    """Returns why hosts, or relays in their cables, are impossible here. Empty if they are
+    possible."""
     for name in ("ip", "unshare", "nsenter"):
         if not shutil.which(name):
             return ("the program %s is missing (Debian packages iproute2 and util-linux; "
@@ -34,25 +35,25 @@ def why_not(relayed=False):
     done = subprocess.run(["unshare"] + own_user() + ["--net", "ip", "link", "set", "lo", "up"],
                           capture_output=True, text=True)
     if done.returncode:
-        return ("network namespaces cannot be made here (%s): run as root, in a container with "
+        return ("cannot make network namespaces here (%s). Run as root, in a container with "
                 "CAP_SYS_ADMIN and CAP_NET_ADMIN, or allow unprivileged user namespaces" %
                 done.stderr.strip())
     if relayed and not os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        return ("/dev/net/tun cannot be opened: load the kernel module tun, and give a container "
-                "the device")
+        return ("cannot open /dev/net/tun. Load the kernel module tun, and give a container the "
+                "device")
     return ""
 
 
 class Holder:
-    """A process that keeps a network namespace, until its standard input ends."""
+    """Process that keeps a network namespace until its standard input ends."""
 
     def __init__(self, prefix, flags):
         self.process = subprocess.Popen(prefix + ["unshare"] + flags + ["--net", "cat"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.process.stdin.write(b"there\n")
         self.process.stdin.flush()
-        if self.process.stdout.readline() != b"there\n":  # once it answers, it has the namespace
-            raise HostsError(why_not() or "a network namespace could not be made")
+        if self.process.stdout.readline() != b"there\n":  # it answers when the namespace exists
+            raise HostsError(why_not() or "cannot make a network namespace")
 
     def stop(self):
         self.process.stdin.close()
@@ -61,8 +62,8 @@ class Holder:
 
 
 class Hosts:
-    """Hosts. Put hosts.prefix(name) before a command to run it there. Numbers and addresses follow
-    the order of `names`. Hosts in `relayed` have a relay in their cable."""
+    """Simulated hosts. Put hosts.prefix(name) before a command to run it on a host. Numbers and
+    addresses follow the order of `names`. Hosts in `relayed` have a relay in their cable."""
 
     def __init__(self, names, relayed=()):
         self.names = list(names)
@@ -107,7 +108,7 @@ class Hosts:
         return "02:00:00:00:00:%02x" % self.number(name)
 
     def lay_cable(self, name, relayed):
-        """Makes a cable: one end is eth0 of the host, the other one port-N at the switch."""
+        """Makes a cable. One end is eth0 of the host, the other end is port-N of the switch."""
         port, pid = "port-%d" % self.number(name), self.holders[name].process.pid
         if relayed:
             self.relays[name] = Relay(self.prefix(""), port, "end")
@@ -125,7 +126,7 @@ class Hosts:
         self.ip("", "link set port-%d up" % self.number(name))
 
     def cut_one_way(self, sender, receiver):
-        """Cuts the way from `sender` to `receiver`: no frame arrives any more."""
+        """Cuts the connection from `sender` to `receiver`, so that frames no longer arrive."""
         self.ip(sender, "neighbour replace %s lladdr %s nud permanent dev eth0" %
                 (self.address(receiver), NOBODY))
 
@@ -142,8 +143,8 @@ class Hosts:
         self.heal_one_way(other, one)
 
     def impair(self, name, delay_ms=0.0, loss=0.0):
-        """Sets delay and loss of a relayed host's cable, both ways. Returns frames (passed, lost)
-        so far."""
+        """Sets delay and loss of a relayed host's cable in both directions. Returns the frames
+        (passed, lost) so far."""
         return self.relays[name].set(delay_ms, loss)
 
     def stop(self):
@@ -153,7 +154,7 @@ class Hosts:
 
 
 class Relay:
-    """Starts relay.py in the switch, which passes frames from one end of a cable to the other."""
+    """Process of relay.py in the switch. It passes frames between the ends of a cable."""
 
     def __init__(self, prefix, *ends):
         self.process = subprocess.Popen(
@@ -166,7 +167,7 @@ class Relay:
         self.process.stdin.flush()
         answer = self.process.stdout.readline().split()
         if len(answer) != 2:
-            raise HostsError("the relay of a cable ended; its message stands above")
+            raise HostsError("the relay of a cable ended. See its message above.")
         return int(answer[0]), int(answer[1])
 
     def stop(self):

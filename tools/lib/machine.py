@@ -1,7 +1,7 @@
-"""A Debian system that runs with systemd as its first process, in a container of systemd-nspawn.
+"""Runs a Debian system with systemd as the first process, in a container of systemd-nspawn.
 
-It has its own namespaces and control groups, and a network with only a loopback. Nothing remains.
-Its mounts and processes end with one process, in any case, and stop removes its control groups.
+The system has separate namespaces and control groups, and a network with only a loopback. Nothing
+remains: its mounts and processes end with one process, and stop removes its control groups.
 """
 import os
 import subprocess
@@ -16,7 +16,7 @@ CGROUPS = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"]
 
 class Machine:
     def __init__(self, root):
-        """`root`: a folder with the system; see debian_root.unpacked."""
+        """Boots the system in the folder `root`. See debian_root.unpacked."""
         debian_root.need("systemd-nspawn", "nsenter", "unshare")
         self.root = root
         self.groups = [os.path.join(base, "espalier-machine-%d" % os.getpid()) for base in CGROUPS
@@ -54,12 +54,12 @@ class Machine:
             if value:
                 return value
             if time.monotonic() > end or self.process.poll() is not None:
-                raise debian_root.RootError("%s did not happen; the machine said:\n%s" %
+                raise debian_root.RootError("%s did not happen. Output of the machine:\n%s" %
                                             (what, self.told()))
             time.sleep(0.1)
 
     def await_first_process(self):
-        """Process id of the container's systemd, which has its own namespaces."""
+        """Waits for the systemd of the container. Returns its process id."""
         def find():
             for pid in descendants(self.process.pid):
                 try:
@@ -94,7 +94,7 @@ class Machine:
 
     def stop(self):
         if self.process.poll() is None:
-            self.process.kill()  # and all that it started
+            self.process.kill()  # also ends all processes of the container
         self.process.wait(timeout=STOP_LIMIT_S)
         end = time.monotonic() + STOP_LIMIT_S
         while not self.remove_groups() and time.monotonic() < end:
@@ -103,7 +103,7 @@ class Machine:
             os.remove(self.log)
 
     def remove_groups(self):
-        """Removes the groups. Returns False while some process in them has not ended completely."""
+        """Removes the control groups. Returns False while a process in them has not ended."""
         for group in self.groups:
             for folder, _, _ in os.walk(group, topdown=False):
                 try:

@@ -1,6 +1,6 @@
-"""Man pages, one a command, made from what the programs print with --help.
+"""Writes a man page for each command from its --help output.
 
-usage: man_pages.py FOLDER    writes man1/ and man8/ below FOLDER, of the programs in build/bin
+usage: man_pages.py FOLDER    writes man1/ and man8/ below FOLDER for the programs in build/bin
 """
 import os
 import re
@@ -18,7 +18,7 @@ CONTINUED = re.compile(r"^ {20,}(.*)$")
 
 
 def escape(text):
-    """Returns text as troff shows it, without requests and escapes."""
+    """Escapes text for troff, so that it contains no requests and escapes."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + text if text[:1] in (".", "'") else text
 
@@ -33,7 +33,7 @@ def page_name(name):
 
 
 def entries(lines):
-    """Returns [(option or argument, text)] of a list in the help."""
+    """Returns [(option or argument, text)] of a list in a help text."""
     found = []
     for line in lines:
         continued, entry = CONTINUED.match(line), ARTICLE.match(line)
@@ -45,8 +45,8 @@ def entries(lines):
 
 
 def parts(text):
-    """Returns (first line, usage, [(title, lines)] of the lists, lines after them) of a help text.
-    """
+    """Splits a help text. Returns (first line, usage, [(title, lines)] of the lists, lines after
+    the lists)."""
     lines = text.rstrip("\n").split("\n")
     usage = next(i for i, line in enumerate(lines) if line.startswith("Usage: "))
     lists, rest, title = [], [], None
@@ -92,13 +92,13 @@ def closing(lines):
             out.append(".PP")
     if verbatim:
         out.append(".fi\n.RE")
-    # A paragraph at the end of a section is empty.
+    # Removes the empty paragraph at the end of a section.
     return [line for line, after in zip(out, out[1:] + [".SH"])
             if line != ".PP" or not after.startswith((".SH", ".RS"))]
 
 
 def page(name, text, related, version, seconds):
-    """Returns the page of a command. `related`: names of the pages in SEE ALSO."""
+    """Returns the page of a command. `related` lists the names of the pages in SEE ALSO."""
     first, usage, lists, rest = parts(text)
     summary = re.sub(r"^(%s: |Espalier )" % re.escape(name), "", first).rstrip(".")
     arguments = usage[re.search(r" (?=\[|[A-Z])|$", usage).start():]  # after the program's path
@@ -129,7 +129,7 @@ def page(name, text, related, version, seconds):
 
 
 def helps(program):
-    """Returns {"espalier train": its help}, of a program and all commands below it."""
+    """Returns {"espalier train": help text} of a program and of all commands below it."""
     found, waiting = {}, [[]]
     while waiting:
         words = waiting.pop(0)
@@ -141,7 +141,7 @@ def helps(program):
 
 
 def pages(programs, version, seconds):
-    """Returns {"man1/espalier-train.1": text}. `seconds`: date in the pages, seconds since 1970."""
+    """Returns {"man1/espalier-train.1": text}. `seconds` is the date of the pages since 1970."""
     texts = {}
     for program in programs:
         texts.update(helps(program))

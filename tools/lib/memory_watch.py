@@ -1,4 +1,4 @@
-"""The peak memory of a process and of its descendants."""
+"""Measures the peak memory of a process and of its descendants."""
 import glob
 import threading
 import time
@@ -19,7 +19,8 @@ def descendants(pid):
 
 
 class MemoryWatch:
-    """Returns the sum of the peak memory of a process and each of its descendants."""
+    """Thread that measures the peak memory of a process and of each descendant. megabytes() returns
+    the sum after the end of the process."""
 
     def __init__(self, process):
         self.process, self.peaks = process, {}

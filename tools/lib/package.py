@@ -1,11 +1,12 @@
-"""Makes the tarball and the Debian package of what is built, and the Python client's wheel. Called
-by tools/package.
+"""Makes the tarball and the Debian package of the built programs, and the Python client's wheel.
+Called by tools/package.
 
-espalier-VERSION-linux-x86_64.tar.gz unpacks anywhere and needs nothing of the machine but a kernel:
-it carries its libraries, its C library and its loader. espalier_VERSION_amd64.deb installs the same
-tree in /usr/lib/espalier, with units, user, configuration and completion.
-espalier-VERSION-py3-none-any.whl is the client for Python (deploy/python). The same commit gives
-the same bytes: times are those of the commit, or SOURCE_DATE_EPOCH.
+espalier-VERSION-linux-x86_64.tar.gz unpacks anywhere. It contains all libraries, the C library and
+the loader, so it requires only a kernel. espalier_VERSION_amd64.deb installs the same tree in
+/usr/lib/espalier, with units, user, configuration and completion.
+espalier-VERSION-py3-none-any.whl is the Python client (deploy/python).
+
+The same commit gives the same bytes. Times of files are that of the commit, or SOURCE_DATE_EPOCH.
 """
 import argparse
 import os
@@ -44,13 +45,13 @@ def commit_time():
     done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True,
                           text=True)
     if done.returncode:
-        raise PackageError("there is no commit to take the time of the files from (%s); set "
-                           "SOURCE_DATE_EPOCH to seconds since 1970" % done.stderr.strip())
+        raise PackageError("cannot read the time of the commit (%s). Set SOURCE_DATE_EPOCH to "
+                           "seconds since 1970." % done.stderr.strip())
     return int(done.stdout)
 
 
 def build_launcher():
-    """Returns the paths of the launcher, which only packages need, and of Arrow's files."""
+    """Builds the launcher, which only packages need. Returns its path and that of Arrow's files."""
     bazel = shlex.split(os.environ.get("BAZEL", "bazel"))
     subprocess.run(bazel + ["build", "//src/launcher"], cwd=ROOT, check=True)
     found = subprocess.run(bazel + ["info", "bazel-bin", "output_base"], cwd=ROOT, check=True,
@@ -61,7 +62,7 @@ def build_launcher():
 
 
 def describe_sizes(tree, package):
-    """Prints the sizes of files, largest first."""
+    """Prints the sizes of the largest files."""
     sizes = []
     for folder, _, names in os.walk(tree):
         for name in names:
@@ -104,9 +105,9 @@ def main():
     parser = argparse.ArgumentParser(prog="tools/package", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", default=os.path.join(ROOT, "build", "package"),
-                        help="the folder to write to (default: build/package)")
+                        help="output folder (default: build/package)")
     parser.add_argument("--only", choices=["tarball", "deb", "wheel"],
-                        help="leave the others out")
+                        help="make only this package")
     parser.add_argument("--allow-outdated", action="store_true",
                         help="ship libraries that have a pending security update, with a warning")
     args = parser.parse_args()
@@ -122,7 +123,7 @@ def main():
     except (PackageError, package_python.WheelError, package_tree.TreeError) as error:
         sys.exit("package: %s" % error)
     except subprocess.CalledProcessError as error:
-        sys.exit("package: %s ended with %d; its message stands above" %
+        sys.exit("package: %s ended with %d. See its message above." %
                  (shlex.join(map(str, error.cmd)), error.returncode))
 
 

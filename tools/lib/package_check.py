@@ -14,8 +14,7 @@ def is_elf(path):
 
 
 def search_paths(path):
-    """Returns the directories in which the loader looks for the libraries of that file: the entries
-    of its RUNPATH and RPATH."""
+    """Returns the RUNPATH and RPATH entries of a file, where the loader searches its libraries."""
     out = subprocess.run(["readelf", "--dynamic", "--wide", path], check=True, capture_output=True,
                          text=True).stdout
     lists = re.findall(r"\((?:RUNPATH|RPATH)\)\s+Library \w+: \[(.*)\]$", out, re.M)
@@ -23,8 +22,9 @@ def search_paths(path):
 
 
 def stays_in(folder, entry):
-    """Returns whether an entry leads into the tree, for a file in `folder`, a path from its top.
-    Entries without $ORIGIN do not. They are absolute, or relative to the working directory."""
+    """Returns whether an entry leads into the tree, for a file in `folder`, a path from the top of
+    the tree. Entries without $ORIGIN do not: they are absolute, or relative to the working
+    directory."""
     origin = ORIGIN.match(entry)
     if not origin:
         return False

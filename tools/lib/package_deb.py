@@ -1,12 +1,14 @@
-"""The Debian package: the tree in /usr/lib/espalier, links in /usr/bin, units, user, configuration.
+"""Makes the Debian package: the tree in /usr/lib/espalier, links in /usr/bin, units, user,
+configuration.
 
-The configuration belongs to the administrator. There are no conffiles, because dpkg would ask about
-them at each upgrade, as every host has changed its own (deploy/systemd/configure). The tree has the
-initial configuration. The installation copies missing files, and purging removes them (POSTRM).
+The configuration belongs to the administrator. The package has no conffiles. Otherwise, dpkg would
+ask about them at each upgrade, because deploy/systemd/configure changes them on every host. The
+tree has the initial configuration. The installation copies missing files, and purging removes them
+(POSTRM).
 
-The package depends on no package, because the tree contains all libraries. The installation does
-not start services, because a worker first needs its coordinator's address. An upgrade does not stop
-running services, so that a person can restart one host after the other.
+The package has no dependencies, because the tree contains all libraries. The installation does not
+start services, because a worker first needs its coordinator's address. An upgrade does not stop
+running services, so that the administrator can restart the hosts one by one.
 """
 import os
 import shutil
@@ -28,12 +30,12 @@ Installed-Size: %(kib)d
 Section: science
 Priority: optional
 Description: distributed training of multi-layer perceptrons on tables
- Espalier trains multi-layer perceptrons on CSV, LIBSVM and Parquet tables that
- lie on HDFS or on local disks: one coordinator, and one worker for each machine.
- The model's bytes do not depend on how many workers trained it.
+ Espalier trains multi-layer perceptrons on CSV, LIBSVM and Parquet tables on
+ HDFS or local disks, with one coordinator and one worker on each machine.
+ The bytes of a model do not depend on the number of workers.
  .
- This package holds the command line, both daemons with their systemd services,
- and all libraries that they load.
+ This package contains the command line, both daemons with their systemd
+ services, and all libraries that they load.
 """
 
 POSTINST = """\
@@ -62,10 +64,10 @@ if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
 fi
 """
 
-# Removes what the package, its services and `configure` made: configuration, certificates, the
-# journal with the delegation tokens in it, caches, and directories that are empty then. Files that
-# people made stay, as in Debian's packages of databases. While these files exist, the user stays,
-# too. Otherwise, the next system user could get its number, and with it the files.
+# Removes files of the package, its services and `configure`: configuration, certificates, the
+# journal with its delegation tokens, caches, and empty directories. Files that people made stay, as
+# in Debian's packages of databases. While these files exist, the user stays, too. Otherwise, the
+# next system user could get the same number and own the files.
 POSTRM = """\
 #!/bin/sh
 set -e

@@ -9,19 +9,19 @@ import private_python
 
 ROOT = private_python.ROOT
 TOOLS = ["setuptools==75.8.0", "wheel==0.45.1"]
-# Common part of the client and the programs; tools/build writes it.
+# Facts that the client shares with the programs. tools/build writes them.
 FACTS = os.path.join("build", "facts", "_facts.py")
-# Files of the tree that setup.py reads.
+# Other files and folders of the repository that setup.py reads.
 OF_THE_TREE = [os.path.join("proto", "espalier", "v1"), FACTS]
 
 
 class WheelError(Exception):
-    """An error, for a person."""
+    """Error with a message for the user."""
 
 
 def build(output, seconds):
-    """Writes espalier-VERSION-py3-none-any.whl into `output` and returns its path. `seconds`:
-    modification time of every file, seconds since 1970."""
+    """Writes espalier-VERSION-py3-none-any.whl into `output` and returns its path. `seconds` is the
+    modification time of every file, in seconds since 1970."""
     if not os.path.exists(os.path.join(ROOT, FACTS)):
         raise WheelError("%s does not exist. Run tools/build." % FACTS)
     try:

@@ -1,8 +1,8 @@
-"""The bill of materials of a tree: sbom.spdx.json, SPDX 2.3 (ISO/IEC 5962) as JSON.
+"""Writes the bill of materials of a tree: sbom.spdx.json, SPDX 2.3 (ISO/IEC 5962) as JSON.
 
-The format is SPDX, not CycloneDX, because SPDX is the ISO standard, and it describes files by
-checksum together with the packages that contain them. The same tree gives the same bytes. The time
-is that of the commit, and the namespace follows from the content.
+The format is SPDX and not CycloneDX, because SPDX is the ISO standard and describes files by
+checksum together with their packages. The same tree gives the same bytes. The time is that of the
+commit, and the namespace depends on the content.
 """
 import datetime
 import hashlib
@@ -16,14 +16,14 @@ import package_check
 import package_tree
 
 NAME = "sbom.spdx.json"
-# SPDX's identifiers of licences, by their names in Debian's copyright files.
+# Names of licenses in Debian's copyright files, and their SPDX identifiers.
 LICENSES = {"Apache-2.0": "Apache-2.0", "BSD-2-Clause": "BSD-2-Clause",
             "BSD-3-clause": "BSD-3-Clause", "Expat": "MIT", "ISC": "ISC", "MIT": "MIT",
             "Zlib": "Zlib"}
 
 
 def license_names(text):
-    """Returns the licences in a copyright file of Debian; none for a file that is plain text."""
+    """Returns the licenses in a Debian copyright file. A plain text file gives none."""
     if not re.search(r"^Format: ", text, re.M):
         return []
     return sorted(set(re.findall(r"^License: *(\S.*)$", text, re.M)))
@@ -39,7 +39,7 @@ def digest(kind, path):
 
 
 def files_of(tree):
-    """Returns all programs and libraries of the tree, {path from its top: SPDX's file}."""
+    """Returns {path from the top of the tree: SPDX file} of all programs and libraries."""
     found = {}
     for folder, _, names in os.walk(tree):
         for name in names:
@@ -56,8 +56,7 @@ def files_of(tree):
 
 
 def package(name, version, files, **more):
-    """Returns SPDX's package that contains these files. Without any, their content is not
-    described."""
+    """Returns an SPDX package with these files. Without files, its content is not described."""
     out = {"SPDXID": identifier("Package", name), "name": name, "versionInfo": version,
            "downloadLocation": "NOASSERTION", "filesAnalyzed": bool(files),
            "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION",
@@ -76,8 +75,8 @@ def purl(text):
 
 
 def debian_package(known, files):
-    # A copyright file is about a whole source package. With several licences, it does not specify
-    # in a machine-readable form which of them apply to the library.
+    # A copyright file covers a whole source package. With several licenses, it does not specify in
+    # a machine-readable form which of them apply to the library.
     names = license_names(package_tree.copyright_of(known.name))
     declared = LICENSES.get(names[0]) if len(names) == 1 else None
     text = "Licences in Debian's copyright file, which LICENSES contains: "
@@ -97,8 +96,8 @@ def arrow_package(files):
                           re.S)
     return package(
         "apache-arrow", wheel.group(2), files, supplier="Organization: Apache Software Foundation",
-        sourceInfo="The C++ libraries of the wheel pyarrow %s; its libraries are compiled in and "
-                   "named in LICENSES" % wheel.group(2), licenseDeclared="Apache-2.0",
+        sourceInfo="The C++ libraries of the wheel pyarrow %s. LICENSES names the libraries that "
+                   "are compiled in" % wheel.group(2), licenseDeclared="Apache-2.0",
         checksums=[{"algorithm": "SHA256", "checksumValue": wheel.group(1)}],
         externalRefs=purl("pkg:pypi/pyarrow@" + wheel.group(2)))
 
@@ -108,7 +107,8 @@ def relationship(one, kind, other):
 
 
 def document(tree, packages, version, seconds):
-    """Returns the bill as a dict. `packages`: see package_tree.shipped. `seconds`: since 1970."""
+    """Returns the bill as a dict. For `packages`, see package_tree.shipped. `seconds` is the time
+    since 1970."""
     files = files_of(tree)
     rest = dict(files)
     parts = []
@@ -120,7 +120,7 @@ def document(tree, packages, version, seconds):
     parts.append((arrow_package(arrow), arrow))
     foreign = sorted(name for name in rest if name.startswith("lib/"))
     if foreign:
-        raise package_tree.TreeError("%s belongs to no package, so that its version is not known" %
+        raise package_tree.TreeError("%s does not belong to a package, so its version is unknown" %
                                      foreign[0])
     own = list(rest.values())
     espalier = package("espalier", version, own, supplier="Organization: Espalier")

@@ -1,11 +1,11 @@
-"""Pending security updates of the libraries that tools/package ships, according to apt's lists.
+"""Finds pending security updates of the libraries that tools/package ships, in apt's lists.
 
-As a program, it prints the packages that have a pending update, one per line, for tools/setup
+As a program, it prints the packages with a pending update, one per line, for tools/setup
 --security.
 
-tools/package stops at a known update, and warns if it cannot know. A machine without a list of a
-security archive gets a warning, because it may have no network, and nothing there could fix an
-error. With an error, each call would use --allow-outdated, which also hides known updates.
+tools/package stops at a known update. If apt has no list of a security archive, it only warns,
+because the machine may have no network. An error would make users add --allow-outdated to each
+call, which also hides known updates.
 """
 import glob
 import os
@@ -17,14 +17,14 @@ from email.utils import parsedate_to_datetime
 
 import package_tree
 
-# In the output of apt-cache policy: a version, and an archive that contains it.
+# A version and an archive that contains it, in the output of apt-cache policy.
 VERSION = re.compile(r" (?:\*\*\*|   ) (\S+)")
 ARCHIVE = re.compile(r" {8,}-?\d+ \S+ (\S+) ")
 SECURITY = re.compile(r"-security\b|/updates\b")  # the second one: Debian 10 and older
 
 
 def apt(*words):
-    """Returns the standard output of a command of apt; "" if it is missing, or fails."""
+    """Returns the standard output of an apt command, or "" if it is missing or fails."""
     try:
         done = subprocess.run(words, capture_output=True, text=True,
                               env=dict(os.environ, LC_ALL="C"))
@@ -38,8 +38,8 @@ def newer(version, other):
 
 
 def pending(versions):
-    """Returns {package: the newest version in a security archive} of those packages for which it is
-    newer than the installed version. `versions`: {package: the installed version}."""
+    """Returns {package: newest version in a security archive} of packages whose installed version
+    is older. `versions` is {package: installed version}."""
     found, package, version = {}, None, None
     for line in apt("apt-cache", "policy", *sorted(versions)).splitlines():
         if not line.startswith(" "):
@@ -53,8 +53,8 @@ def pending(versions):
 
 
 def doubts(now):
-    """Returns why apt may not know of all security updates; "" if its lists are complete and valid.
-    `now`: seconds since 1970."""
+    """Returns why apt may not have all security updates, or "" if its lists are complete and valid.
+    `now` is in seconds since 1970."""
     lists = [line.split(" ", 1)[1] for line in apt(
         "apt-get", "indextargets", "--format", "$(RELEASE) $(FILENAME)",
         "Created-By: Packages").splitlines() if SECURITY.search(line.split(" ", 1)[0])]
@@ -72,11 +72,11 @@ def doubts(now):
 
 
 def check(versions, allow_outdated):
-    """Rejects packages with a pending security update. With `allow_outdated`, it only warns."""
+    """Rejects packages with a pending security update. With `allow_outdated`, only warns."""
     doubt = doubts(time.time())
     if doubt:
-        print("package: warning: %s, so updates that are missing here are not known. Run apt-get "
-              "update." % doubt, file=sys.stderr)
+        print("package: warning: %s, so pending updates may be unknown. Run apt-get update." %
+              doubt, file=sys.stderr)
     found = pending(versions)
     if not found:
         return

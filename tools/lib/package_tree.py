@@ -1,12 +1,13 @@
-"""The tree in the tarball and the Debian package.
+"""Makes the tree in the tarball and the Debian package.
 
-bin/      a launcher for each program (src/launcher)
-libexec/  the programs
-lib/      all their libraries, including the C library and its loader, so that nothing of the
-          machine is mixed in
-config/, deploy/, docs/, proto/, completions/, README.md, LICENSES: files that the pages link to
-man/      pages of the programs (man_pages)
-sbom.spdx.json: list of the libraries (package_sbom)
+  bin/             a launcher for each program (src/launcher)
+  libexec/         the programs
+  lib/             all their libraries, including the C library and its loader, so that programs
+                   use no library of the machine
+  config/, deploy/, docs/, proto/, completions/, README.md, LICENSES
+                   files that the pages link to
+  man/             man pages of the programs (man_pages)
+  sbom.spdx.json   list of the libraries (package_sbom)
 """
 import collections
 import gzip
@@ -22,13 +23,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PROGRAMS = ["espalier", "espalier-coordinator", "espalier-worker"]
 Package = collections.namedtuple("Package", "architecture name version source source_version")
 LOADER = "ld-linux-x86-64.so.2"
-# Libraries of which the programs contain only headers, or archives.
+# Libraries of which the programs contain only headers or archives.
 COMPILED_IN = ["libabsl-dev", "libboost1.74-dev", "libcli11-dev", "libeigen3-dev",
                "libfast-float-dev", "libspdlog-dev", "nlohmann-json3-dev"]
-# Archives of the compiler in the launcher, which is static.
+# Archives of the compiler in the static launcher.
 ARCHIVES = ["libc.a", "libgcc.a", "libstdc++.a"]
-# Files that a person reads, runs by Spark, or makes clients from, as in the source tree. The pages
-# of docs/ and their pictures are included, without the folders for engineers.
+# Files for reading, for running with Spark, and for making clients, with the paths of the source
+# tree. The pages of docs/ and their pictures are added, without the folders for engineers.
 DOCUMENTS = ["README.md", "CHANGELOG.md", "LICENSE", "NOTICE", "SECURITY.md", "deploy/README.md",
              "deploy/python/README.md", "deploy/spark/README.md", "deploy/spark/submit.py",
              "proto/espalier/v1/api.proto", "proto/espalier/v1/types.proto"]
@@ -37,7 +38,7 @@ COMMON_LICENSES = "/usr/share/common-licenses"
 
 
 class TreeError(Exception):
-    """A file that cannot be packed, and the reason."""
+    """Error with a file that cannot be packed and the reason."""
 
 
 def libraries():
@@ -52,14 +53,14 @@ def libraries():
         for line in out.splitlines():
             words = line.split()
             if "not found" in line:
-                raise TreeError("%s needs %s, which is not here; run tools/setup" %
+                raise TreeError("%s requires %s, which is missing. Run tools/setup." %
                                 (program, words[0]))
             if "=>" in words:
                 found[words[0]] = words[2]
             elif words[0].startswith("/"):
                 found[os.path.basename(words[0])] = words[0]
     if LOADER not in found:
-        raise TreeError("the programs name no loader %s: this is not x86-64 Linux" % LOADER)
+        raise TreeError("the programs do not use the loader %s. Expected x86-64 Linux." % LOADER)
     return found
 
 
@@ -87,8 +88,8 @@ def put_libraries(tree, found):
 
 
 def owners(paths):
-    """Returns {path: the Debian package of the library}"""
-    # dpkg knows some by their place before /lib became a link to /usr/lib.
+    """Returns {path: Debian package of the library}."""
+    # dpkg lists some libraries in /lib, from before /lib became a link to /usr/lib.
     names = {path: [os.path.realpath(path), re.sub("^/usr", "", os.path.realpath(path))]
              for path in paths}
     out = subprocess.run(["dpkg-query", "--search"] + sum(names.values(), []),
@@ -100,12 +101,13 @@ def owners(paths):
     found = {path: next((known[n] for n in names[path] if n in known), None) for path in paths}
     for path, package in found.items():
         if package is None:
-            raise TreeError("%s belongs to no Debian package, so its license is unknown" % path)
+            raise TreeError("%s does not belong to a Debian package, so its license is unknown" %
+                            path)
     return found
 
 
 def shipped(found):
-    """Returns {package: its shipped parts}: names of libraries, and "compiled in"."""
+    """Returns {package: shipped parts}. Parts are names of libraries, and "compiled in"."""
     packages = {}
     debian = {path: name for name, path in found.items()
               if not os.path.realpath(path).startswith(ROOT + os.sep)}
@@ -120,7 +122,7 @@ def shipped(found):
 
 
 def installed(packages):
-    """Returns {name: Package} as dpkg has them."""
+    """Returns {name: Package} from dpkg."""
     out = subprocess.run(["dpkg-query", "--show", "--showformat", "${Architecture} ${Package} "
                           "${Version} ${source:Package} ${source:Version}\\n"] + list(packages),
                          check=True, capture_output=True, text=True).stdout
@@ -131,15 +133,15 @@ def installed(packages):
 def copyright_of(package):
     path = "/usr/share/doc/%s/copyright" % package
     if not os.path.exists(path):
-        raise TreeError("%s, the licence of what is shipped, is missing; install %s again with "
+        raise TreeError("%s, the license of shipped software, is missing. Install %s again with "
                         "its documentation" % (path, package))
     with open(path, encoding="utf-8", errors="replace") as f:
         return f.read()
 
 
 def licenses(packages, arrow):
-    """Returns the text of LICENSES: shipped software, its authors, its terms, and the place of its
-    source. `packages`: see shipped."""
+    """Returns the text of LICENSES: shipped software with its authors, terms and source. For
+    `packages`, see shipped."""
     parts = ["Espalier is shipped with these libraries of Debian, and with Apache Arrow. The\n"
              "source of each library is the Debian source package of the version named here.\n"
              "`apt-get source NAME=VERSION` and Debian's archive of all versions have it.\n"]
@@ -175,8 +177,8 @@ def service_config(name, settings):
         text = f.read()
     for old, new in settings:
         if text.count("\n%s\n" % old) != 1:
-            raise TreeError("config/%s.yaml has no line '%s' that the service's own setting "
-                            "could stand for" % (name, old))
+            raise TreeError("config/%s.yaml: the line '%s', which the service changes, does not "
+                            "appear exactly once" % (name, old))
         text = text.replace("\n%s\n" % old, "\n%s\n" % new)
     return text
 
@@ -210,8 +212,8 @@ def put_texts(tree):
 
 
 def make(tree, launcher, arrow, found, packages):
-    """`launcher`: the static program. `arrow`: the folder with Arrow's licence. `found` and
-    `packages`: see libraries and shipped."""
+    """Makes the tree. `launcher` is the static program, and `arrow` is the folder with Arrow's
+    license. For `found` and `packages`, see libraries and shipped."""
     os.makedirs(tree)
     put_programs(tree, launcher)
     put_libraries(tree, found)
@@ -222,8 +224,8 @@ def make(tree, launcher, arrow, found, packages):
 
 
 def write_tarball(tree, path, seconds):
-    """Packs the tree: files sorted, without owners, with one time. The same tree gives the same
-    bytes."""
+    """Packs the tree with sorted files, without owners, with the same time for all files. The same
+    tree gives the same bytes."""
     def plain(info):
         info.uid = info.gid = 0
         info.uname = info.gname = ""

@@ -6,7 +6,7 @@ import gzip
 import struct
 
 INT32, INT64, DOUBLE, BYTE_ARRAY = 1, 2, 5, 6
-UTF8, UINT_8 = 0, 11  # meaning of a type
+UTF8, UINT_8 = 0, 11  # logical types
 UNCOMPRESSED, GZIP = 0, 2
 
 
@@ -45,7 +45,7 @@ def thrift(*fields):
 
 
 def type_of(values):
-    """Returns (Parquet's type, its meaning or None) of a column."""
+    """Returns (physical type, logical type or None) of a column."""
     if isinstance(values, (bytes, bytearray, memoryview)):
         return INT32, UINT_8
     if isinstance(values[0], int):
@@ -56,7 +56,7 @@ def type_of(values):
 
 
 def plain(values):
-    """Returns a page's bytes."""
+    """Encodes the values of a page."""
     kind, _ = type_of(values)
     if kind == INT32:
         page = bytearray(4 * len(values))
@@ -71,8 +71,8 @@ def plain(values):
 
 
 def chunk_of(name, values, at, codec):
-    """Encodes one column of a row group at offset `at`. Returns its entry in the footer, its stored
-    bytes, and their number without compression."""
+    """Encodes one column of a row group at offset `at`. Returns its footer entry, its stored bytes,
+    and their size without compression."""
     page = plain(values)
     stored = gzip.compress(page, 1, mtime=0) if codec == GZIP else page
     header = thrift((1, "i32", 0), (2, "i32", len(page)), (3, "i32", len(stored)),

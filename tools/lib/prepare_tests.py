@@ -1,6 +1,6 @@
-"""Prepares what the tests need in addition to packages of the system: the jars of Hadoop, an
-archive of their classes, private Python environments. Called by tools/setup --tests. Without it,
-the tests do the same when they need it. No step runs twice."""
+"""Prepares requirements of the tests other than system packages: the jars of Hadoop, an archive of
+their classes, private Python environments. Called by tools/setup --tests. Otherwise, the tests
+prepare each of these when they need it. No step runs twice."""
 import sys
 
 import docs_site

@@ -1,4 +1,4 @@
-"""Private Python environments below build/, made from pinned packages of the registry."""
+"""Makes private Python environments below build/ from pinned packages of the registry."""
 import os
 import shutil
 import subprocess
@@ -12,14 +12,14 @@ def install(python, arguments):
                            "--disable-pip-version-check"] + arguments,
                           capture_output=True, text=True, timeout=900)
     if done.returncode:
-        raise RuntimeError("pip could not install %s; is the package registry reachable?\n%s" %
+        raise RuntimeError("pip could not install %s. Is the package registry reachable?\n%s" %
                            (", ".join(arguments[1:]), done.stderr))
 
 
 def ensure(name, packages, sources=()):
-    """Returns the path of a Python that has these packages ("numpy==1.26.4"), and makes it if it is
-    missing. `sources`: packages without wheels in the registry, which the wheels of `packages`
-    build."""
+    """Returns the path of a Python with these packages ("numpy==1.26.4"). Makes it if it is
+    missing. `sources` lists packages without wheels in the registry. They are built with tools in
+    `packages`."""
     folder = os.path.join(ROOT, "build", "python", name)
     python = os.path.join(folder, "bin", "python")
     marker = os.path.join(folder, "packages")

@@ -1,5 +1,5 @@
-"""Private environments with the Python client's wheel, built from the current tree, and the
-packages for its tests, and those with Spark."""
+"""Makes private environments with the Python client's wheel, built from the current tree, and the
+packages for its tests, with and without Spark."""
 import hashlib
 import os
 import subprocess
@@ -12,7 +12,7 @@ from test_python import PYTEST
 PACKAGES = ["grpcio==1.76.0", "grpcio-reflection==1.76.0", "ipython==8.18.1", "mypy==1.11.2",
             "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0", "pyarrow==23.0.1",
             "PyYAML==6.0.3", "types-PyYAML==6.0.12.20250915"]
-# Spark 3.5 and the current Spark: (wheels, packages without wheels in the registry).
+# (wheels, packages without wheels in the registry) for Spark 3.5 and the current Spark.
 SPARKS = {
     "spark": (["grpcio==1.76.0", "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0",
                "pyarrow==17.0.0", "PyYAML==6.0.3", "setuptools==75.8.0", "wheel==0.45.1"],
@@ -25,14 +25,14 @@ SECONDS = 1_000_000_000  # modification time of the wheel's files
 
 
 def ensure_packages(name):
-    """Returns the path of the Python of "python" or of one of SPARKS, possibly still without the
-    client. Raises RuntimeError."""
+    """Returns the path of the Python of "python" or of one of SPARKS. It may not have the client
+    yet. Raises RuntimeError."""
     wheels, sources = SPARKS.get(name, (PACKAGES, ()))
     return private_python.ensure(name if name in SPARKS else "client", wheels + PYTEST, sources)
 
 
 def ensure(name="python"):
-    """Returns the same with the client. REQUIRES: tools/build. Raises RuntimeError, or
+    """Returns the path of a Python with the client. REQUIRES: tools/build. Raises RuntimeError or
     package_python.WheelError."""
     python = ensure_packages(name)
     with tempfile.TemporaryDirectory(prefix="espalier-client-") as folder:

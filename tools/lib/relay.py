@@ -1,8 +1,10 @@
-"""A cable with two ends in this network namespace, both TAP devices: python3 relay.py END END.
+"""Simulates a cable between two TAP devices in this network namespace.
 
-A frame from one end goes out at the other end, later or not at all. A line "DELAY_MS LOSS" on
-standard input sets delay and loss. The answer is the number of frames passed and lost so far. A
-frame never leaves before the one in front of it. The relay ends with its standard input.
+usage: relay.py END END
+
+A frame from one end leaves at the other end, with a delay, or is lost. A line "DELAY_MS LOSS" on
+standard input sets delay and loss. The answer is the number of frames passed and lost so far.
+Frames stay in order. The relay ends with its standard input.
 """
 import collections
 import fcntl
@@ -48,8 +50,7 @@ class Relay:
             self.waiting.append((time.monotonic() + self.delay_s, self.across[end], frame))
 
     def give(self):
-        """Sends frames that are due. Returns the time until the next frame is due; none: no frame
-        waits."""
+        """Sends frames that are due. Returns the time until the next frame is due, or None."""
         while self.waiting:
             wait_s = self.waiting[0][0] - time.monotonic()
             if wait_s > 0:
@@ -58,7 +59,7 @@ class Relay:
             try:
                 os.write(end, frame)
                 self.passed += 1
-            except OSError:  # that end is down
+            except OSError:  # the end is down
                 self.lost += 1
         return None
 

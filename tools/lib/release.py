@@ -1,7 +1,7 @@
 """Checks, builds and tags a release. Called by tools/release with the root of the repository.
 
-The order: all checks, reporting all faults at once; two builds of all packages; their checksums;
-the tag. A failed release leaves no tag.
+First, it runs all checks and reports all faults at once. Then it builds all packages twice, writes
+their checksums and sets the tag. A failed release leaves no tag.
 """
 import hashlib
 import os
@@ -14,9 +14,9 @@ import tempfile
 VERSION_FILE = "src/base/version.h"
 VERSION = re.compile(r'kVersion = "([^"]*)"')
 SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
-# Name of a package with its version in a page.
+# Name and version of a package in a page.
 PACKAGE_NAME = re.compile(r"espalier[-_](\d+\.\d+\.\d+[\w.]*?)(?:[-_](?:linux|amd64|py3)|\.dist)")
-# Places where the version belongs to the program, not to a page.
+# Prefixes of files where the version is part of the program, not of a page.
 CODE = ("src/", "proto/", "deploy/", "tools/", "config/")
 PACKAGES = ["espalier-%s-linux-x86_64.tar.gz", "espalier_%s_amd64.deb",
             "espalier-%s-py3-none-any.whl"]
@@ -24,7 +24,7 @@ SUMS = "SHA256SUMS"
 
 
 class ReleaseError(Exception):
-    """A fault of the release and how to fix it."""
+    """Error with a fault of the release and how to fix it."""
 
 
 def git(root, *words):
@@ -109,7 +109,7 @@ def tree_faults(root, version):
 
 
 def check(root):
-    """Checks and returns the version. Raises ReleaseError with all faults."""
+    """Runs all checks. Returns the version. Raises ReleaseError with all faults."""
     version = version_of(root)
     faults = (tree_faults(root, version) + changelog_faults(root, version) +
               version_faults(root, version))
@@ -140,7 +140,7 @@ def build(root, version, folder):
 
 
 def build_twice(root, version, folder):
-    """Builds into a new folder, and again in another place. The bytes must be the same."""
+    """Builds into a new folder and into a temporary one. The bytes must be the same."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     sums = build(root, version, folder)
@@ -166,7 +166,7 @@ def main(root, *flags):
         git(root, "tag", "--annotate", "--message", "Espalier " + version, "v" + version)
     except ReleaseError as error:
         sys.exit("release: %s" % error)
-    print("release: %s/ has the packages and %s. The tag v%s is set here: publish it with\n"
+    print("release: %s/ has the packages and %s. The tag v%s is set. Publish it with\n"
           "  git push origin v%s" % (folder, SUMS, version, version))
 
 

@@ -1,22 +1,22 @@
 """Runs the tests and counts their cases. Called by tools/test.
 
-  tools/test                    the usual parts, which CI runs before each landing
-  tools/test --all              all parts
-  tools/test [--all] PART ...   these parts
-  tools/test //tests/data/...   Bazel targets, as shipped; with `asan` or `tsan` sanitized
-  tools/test tests/e2e/train_test.py[::CLASS[::TEST]]   Python tests
+  tools/test                    runs the usual parts, which CI runs before each merge
+  tools/test --all              runs all parts
+  tools/test [--all] PART ...   runs these parts
+  tools/test //tests/data/...   runs Bazel targets, as shipped; with `asan` or `tsan`, sanitized
+  tools/test tests/e2e/train_test.py[::CLASS[::TEST]]   runs Python tests
   tools/test --times            shows where earlier runs spent their time
 
-With --all, or without arguments, a part is skipped if its files have not changed since it last
-passed on this machine. A run that was interrupted therefore resumes. Without arguments, after a
-change in rooms of src/ alone, only the Python tests that cover these rooms run. A part that is
-named always runs. With CI=true in the environment, all usual parts run. --all leaves out a part
-whose tests another one runs too: asan (thorough), shipped (long) and spark-smoke (spark).
+With --all or without arguments, a part is skipped if its files have not changed since it last
+passed on this machine. Thus an interrupted run resumes. Without arguments, if only rooms of src/
+have changed, only the Python tests that cover these rooms run. A part in the arguments always runs.
+With CI=true in the environment, all usual parts run. --all omits parts whose tests another part
+also runs: asan (thorough), shipped (long) and spark-smoke (spark).
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test. A
-program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
-does not build) counts as one failed case. So do a part without a case, and files and processes that
-Python tests leave behind.
+program that fails without a failed case counts as one failed case: a crash, a sanitizer's report, a
+time limit, or a target that does not build. So do a part without a case, and files and processes
+that Python tests leave behind.
 """
 import argparse
 import contextlib
@@ -41,17 +41,17 @@ import test_times
 from test_tally import Tally
 
 SKIPS_EXPECTED = 0
-RUN_LIMIT_S = 80 * 60       # for a run without --all; CI ends it after 90 minutes
-PART_LIMIT_S = 60 * 60      # for one part with --all
+RUN_LIMIT_S = 80 * 60       # limit of a run without --all; CI ends it after 90 minutes
+PART_LIMIT_S = 60 * 60      # limit of one part with --all
 AT_ONCE = 3                 # files of Python tests that run at a time
 LONG_SCALE = 50             # factor of the number of seeds of property tests in `long`
 FUZZ_SCALE = 20             # the same factor in `fuzz`
-PROGRAM_LIMIT = "--test_timeout=3000"  # seconds for one program of them; below PART_LIMIT_S
+PROGRAM_LIMIT = "--test_timeout=3000"  # seconds for one of their programs; below PART_LIMIT_S
 FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
 BUILT = {"e2e", "e2e-long", "python", "spark-smoke", "spark", "spark4", "yarn", "roots", "alone"}
 BAZEL = {"shipped", "asan", "thorough", "tsan", "fuzz", "long"}  # parts that take labels
 BY_FILE = {"e2e", "python", "spark-smoke"}  # parts that run only the tests that cover a change
-CHOSEN = " chosen"  # suffix of the record's key for a part that may have run in part
+CHOSEN = " chosen"  # suffix of the record's key if only some tests of the part may have run
 SPARK_SMOKE = "tests/spark/spark_test.py"
 
 
@@ -60,21 +60,21 @@ def rooms(names):
 
 
 def all_targets():
-    """Not //...: that would follow the bazel-* links of another Bazel's output into its sources."""
+    """Returns the targets of each top-level folder. //... would also search the bazel-* links."""
     return ["//%s/..." % top for top in ("config", "deploy", "proto", "src", "tests", "tools")]
 
 
 class Run:
-    """One call of tools/test. labels: Bazel targets in place of those of a part."""
+    """One call of tools/test. `labels` lists Bazel targets that replace those of a part."""
 
     def __init__(self, tally, everything, labels=()):
         self.tally, self.everything, self.labels = tally, everything, list(labels)
         self.end = time.monotonic() + RUN_LIMIT_S
-        self.programs = None  # whether tools/build succeeded; None: it did not run
+        self.programs = None  # whether tools/build succeeded; None if it did not run
         self.changed = None   # changed places that the Python tests must cover; None runs all tests
 
     def limit_s(self):
-        """Returns the time limit of the part that begins now."""
+        """Returns the time limit of a part that begins now."""
         return PART_LIMIT_S if self.everything else max(1, self.end - time.monotonic())
 
     def part(self, name):
@@ -95,7 +95,7 @@ class Run:
                 tally.part.whole = False
             else:
                 self.perform(name)
-        except Exception as error:  # must not stop the other parts
+        except Exception as error:  # does not stop the other parts
             traceback.print_exc()
             tally.fail("%s: %s: %s" % (name, type(error).__name__, error))
         finally:
@@ -142,7 +142,7 @@ class Run:
         test_bazel.run(name, "test", self.labels or targets, self.tally, self.limit_s(), flags)
 
     def command(self, name, words):
-        """A check that is one case."""
+        """Runs a command that counts as one case."""
         limit_s = self.limit_s()
         code = test_process.run(words, limit_s, ROOT)
         if code == 0:
@@ -160,7 +160,7 @@ class Run:
         self.programs = self.tally.failed == before
 
     def sanitized_e2e(self, name):
-        """The attacks on programs that have the address sanitizer."""
+        """Runs the attacks on programs with the address sanitizer."""
         self.command(name, ["tools/build", "--asan"])
         self.python_tests(name, test_python.ensure, "tests/e2e", 2,
                           "attack and not as_shipped", [("ESPALIER_TEST_ASAN", "1")])
@@ -187,14 +187,14 @@ class Run:
         try:
             python = ensure()
         except (RuntimeError, package_python.WheelError) as error:
-            self.tally.fail("%s: there is no Python environment to run in: %s" % (name, error))
+            self.tally.fail("%s: cannot make the Python environment: %s" % (name, error))
             return
         test_python.run(name, python, where, self.tally, self.limit_s(), at_once, marks,
                         self.changed, variables)
 
 
 def named_files(paths, run):
-    """Python tests by file; each folder has its own environment."""
+    """Runs Python tests by file. Each folder has a separate environment."""
     for path in paths:
         folder = path.split("/")[1]
         ensure = {"python": lambda: python_client.ensure("python"),
@@ -275,10 +275,11 @@ def parts_text():
 def main():
     parser = argparse.ArgumentParser(prog="tools/test", description=__doc__, epilog=parts_text(),
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--all", action="store_true", help="all parts; skips what has not changed")
+    parser.add_argument("--all", action="store_true", help="run all parts; skip unchanged ones")
     parser.add_argument("--times", action="store_true",
-                        help="print where the time of earlier runs went, and run nothing")
-    parser.add_argument("targets", nargs="*", metavar="PART|LABEL|FILE", help="what to run")
+                        help="show where earlier runs spent their time, and run nothing")
+    parser.add_argument("targets", nargs="*", metavar="PART|LABEL|FILE",
+                        help="part, Bazel target or Python test to run")
     args = parser.parse_args()
     os.chdir(ROOT)
     if args.times:
@@ -294,7 +295,7 @@ def main():
         parser.error("%s is not a part, a label or a file of tests\n%s" %
                      (", ".join(sorted(unknown)), parts_text()))
     if labels and not (set(words) or {"shipped"}) <= BAZEL:
-        parser.error("labels go with %s, not with %s" %
+        parser.error("labels can be combined with %s, not with %s" %
                      (", ".join(sorted(BAZEL)), ", ".join(sorted(set(words) - BAZEL))))
     tally = Tally()
     run = Run(tally, args.all, labels)
@@ -323,7 +324,7 @@ def alone_in_this_checkout(parser):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            parser.error("another tools/test runs in this checkout; wait until it ends")
+            parser.error("another tools/test runs in this checkout. Wait until it ends.")
         yield
 
 

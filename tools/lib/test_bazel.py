@@ -1,4 +1,4 @@
-"""Bazel's tests for tools/test: runs them, counts their cases, records what was compiled."""
+"""Runs Bazel's tests for tools/test, counts their cases and records compilations."""
 import gzip
 import json
 import os
@@ -13,7 +13,7 @@ import test_process
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 RECORDS = os.path.join(ROOT, "build", "test")
-COLD_S = 60  # seconds of compilation: a part that compiles for longer is recorded as cold
+COLD_S = 60  # seconds; a part that compiles for longer is recorded as cold
 
 
 def local_path(uri):
@@ -67,7 +67,7 @@ def count_events(path, label, tally):
 
 
 def note_compilations(path, tally):
-    """Adds up Bazel's profile: seconds of compilation by room, and of all links."""
+    """Adds up the seconds of compilation by room, and of all links, in Bazel's profile."""
     try:
         with gzip.open(path, "rt") as f:
             events = json.load(f)["traceEvents"]
@@ -85,8 +85,7 @@ def note_compilations(path, tally):
 
 
 def fresh_records(label):
-    """Returns paths for Bazel's build events and its profile. It removes those of an earlier run.
-    """
+    """Returns paths for Bazel's build events and profile. Removes the files of an earlier run."""
     os.makedirs(RECORDS, exist_ok=True)
     paths = [os.path.join(RECORDS, label.replace(" ", "-") + kind)
              for kind in (".json", ".profile.gz")]
@@ -97,7 +96,7 @@ def fresh_records(label):
 
 
 def build(tally, limit_s):
-    """Runs tools/build, and records its time as that of the part."""
+    """Runs tools/build and records its time as that of the part."""
     events, profile = fresh_records("build")
     flags = "--build_event_json_file=%s --profile=%s" % (events, profile)
     if not sys.stdout.isatty():
@@ -115,7 +114,7 @@ def how_it_ended(code, limit_s):
 
 
 def run(label, command, targets, tally, limit_s, flags=()):
-    """Runs bazel build or bazel test of `targets`. Returns Bazel's exit code, None after the limit.
+    """Runs bazel build or bazel test of `targets`. Returns the exit code, or None after the limit.
     """
     events, profile = fresh_records(label)
     print("bazel %s %s" % (command, " ".join(targets)), flush=True)
@@ -129,7 +128,7 @@ def run(label, command, targets, tally, limit_s, flags=()):
     code = test_process.run(words + list(flags) + ["--"] + list(targets), limit_s, ROOT)
     count_events(events, label, tally)
     note_compilations(profile, tally)
-    # 4 is "no tests were found", a valid result for a target without tests.
+    # Code 4 means "no tests were found", a valid result for a target without tests.
     if code not in (0, 4) and tally.failed == before:
         tally.fail("%s: bazel %s %s" % (label, command, how_it_ended(code, limit_s)))
     return code

@@ -1,8 +1,8 @@
 """Finds changes since the tests last passed on this machine.
 
 A place is a room of src/ ("src/data"), a Python test file, or another file or folder at the top. A
-part need not run again if none of its places has changed since it passed. Between commits, Python
-tests also run file by file: those that cover a room that has changed (see tests/conftest.py).
+part runs again only if one of its places has changed since it passed. If only rooms have changed,
+only the Python test files that cover them run (see tests/conftest.py).
 """
 import hashlib
 import json
@@ -10,7 +10,7 @@ import os
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Shared by all checkouts on this machine.
+# Record that all checkouts on this machine share.
 PASSED = os.path.join(os.path.expanduser("~"), ".cache", "espalier-test", "passed.json")
 # Environment variables that tests/conftest.py reads: the changed places that tests must cover, and
 # the file for the stacks of tests that time out.
@@ -18,10 +18,10 @@ CHANGED = "ESPALIER_TEST_CHANGED"
 STACKS = "ESPALIER_TEST_STACKS"
 # Inputs of a build that Git does not track.
 UNTRACKED = {"tools/system_packages.stamp", ".bazelrc.local"}
-# Places with pages for people. A change in one needs only the tests marked `pages`.
+# Places with pages. A change in one needs only the tests marked `pages`.
 PAGES = {"README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md",
          "docs", "mkdocs.yml"}
-# Rooms that all others use. A change in them needs all tests.
+# Rooms that all other rooms use. A change in one needs all tests.
 FOUNDATION = {"src/base", "src/plan", "src/spec"}
 
 
@@ -33,7 +33,7 @@ def place_of(path):
 
 
 def snapshot():
-    """Returns {path: checksum} of all files that Git does not ignore; None without Git."""
+    """Returns {path: checksum} of all files that Git does not ignore, or None without Git."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             cwd=ROOT, capture_output=True)
     if listed.returncode:
@@ -49,7 +49,8 @@ def snapshot():
 
 
 def places(files, inputs):
-    """Returns {place: checksum} of the files of a snapshot below these prefixes; () selects all."""
+    """Returns {place: checksum} of the files of a snapshot below the prefixes `inputs`. () selects
+    all files."""
     if files is None:
         return None
     sums = {}
@@ -71,7 +72,7 @@ def can_be_chosen(place):
 
 
 def passed():
-    """Returns {part: the places with which it last passed}."""
+    """Returns {part: places with which it last passed}."""
     try:
         with open(PASSED) as f:
             kept = json.load(f)

@@ -1,4 +1,5 @@
-"""Files in the temporary directory and processes that tests leave behind. Both fail the run."""
+"""Finds files in the temporary directory and processes that tests leave behind. Both fail the run.
+"""
 import contextlib
 import hashlib
 import os
@@ -10,28 +11,27 @@ import time
 # Environment variable that marks all processes of a run. Its name does not begin with ESPALIER_,
 # because tests remove such variables from the environment of the programs.
 RUN = "RUN_OF_ESPALIER_TESTS"
-END_WAIT_S = 5             # for processes that are ending anyway
+END_WAIT_S = 5             # wait for processes that are about to end
 EXEC_WAIT_S = 1
 NAMES_MAX = 5
 
 
 def temporary_directory(root):
     """Returns the path of the directory for all tests of this checkout. It is the same in each run,
-    so that Bazel's kept results stay valid. It is short, because sockets are in it."""
+    so that Bazel's cached results stay valid. It is short, because it contains sockets."""
     mark = hashlib.sha256(root.encode()).hexdigest()[:8]
     return os.path.join(tempfile.gettempdir(), "espalier-test-" + mark)
 
 
 def environment_of(pid):
-    """Returns the environment of a process, as bytes. It reads as empty for a moment during exec.
-    """
+    """Returns the environment of a process, as bytes. Retries if it is empty, as during an exec."""
     end = time.monotonic() + EXEC_WAIT_S
     while True:
         with open("/proc/%s/environ" % pid, "rb") as f:
             text = f.read()
         if text or time.monotonic() >= end:
             return text
-        os.readlink("/proc/%s/exe" % pid)  # an OSError: a zombie, or a thread of the kernel
+        os.readlink("/proc/%s/exe" % pid)  # raises OSError for a zombie or a kernel thread
         time.sleep(0.005)
 
 
@@ -49,14 +49,14 @@ def processes_of(run):
                     continue
             with open("/proc/%s/cmdline" % entry, "rb") as f:
                 line = f.read().replace(b"\0", b" ").decode(errors="replace").strip()
-            if not line.startswith("bazel("):  # its server, which a test may have started
+            if not line.startswith("bazel("):  # Bazel's server, which a test may have started
                 found[int(entry)] = line
     return found
 
 
 @contextlib.contextmanager
 def watched(root, label, tally):
-    """Provides the environment for the tests of one part. Leftovers are removed, and fail the part.
+    """Provides the environment for the tests of one part. Removes leftovers, which fail the part.
     """
     folder = temporary_directory(root)
     shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed

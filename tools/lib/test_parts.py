@@ -1,13 +1,13 @@
-"""The parts of tools/test: their tests, time budgets, and dependencies."""
+"""Lists the parts of tools/test with their tests, time budgets and dependencies."""
 import dataclasses
 
 import test_changes
 
-# Rooms whose tests run under the address sanitizer (with undefined behaviour) in every run. They do
-# not link gRPC, which is not built for sanitizers. With --all, `thorough` has the other rooms.
+# Rooms whose tests run under the address and undefined-behavior sanitizers in every run. They do
+# not link gRPC, which is not built for sanitizers. With --all, `thorough` also has the other rooms.
 PURE = ["base", "bundle", "cluster", "collective", "config", "data", "plan", "scoring", "security",
         "spec", "storage", "yarn"]
-# Rooms whose tests run as shipped in every run: those with gRPC, and those that compute.
+# Rooms whose tests run as shipped in every run: rooms with gRPC, and rooms that compute.
 SHIPPED = ["cli", "coordinator", "fuzz_targets", "model", "rpc", "sim", "training", "worker"]
 # Rooms with threads.
 THREADED = ["base", "cli", "collective", "coordinator", "data", "model", "rpc", "scoring",
@@ -30,18 +30,18 @@ STORAGE = BUILD + ("src/base/", "src/storage/", "tests/storage/", "tests/testing
 @dataclasses.dataclass(frozen=True)
 class Part:
     name: str
-    what: str         # for --help
-    budget_s: int     # wall time on a quiet machine with two cores; more is a warning
+    what: str         # text for --help
+    budget_s: int     # wall time on an idle machine with two cores; more gives a warning
     usual: bool       # whether it runs without --all
-    inputs: tuple = ()  # prefixes of the files that its result depends on; (): all
-    covers: tuple = ()  # parts whose tests are also in it; --all leaves them out
+    inputs: tuple = ()  # prefixes of the files that its result depends on; () means all
+    covers: tuple = ()  # parts whose tests it includes; --all omits them
 
 
 PARTS = [
     Part("tidy", "style and layering rules", 30, True),
     Part("build", "the programs, as shipped", 360, True),
     Part("shipped", "Catch2 tests as shipped: rooms that compute or have gRPC", 240, True, CPP),
-    Part("asan", "Catch2 tests under the address and undefined-behaviour sanitizers: rooms without "
+    Part("asan", "Catch2 tests under the address and undefined-behavior sanitizers: rooms without "
          "gRPC", 330, True, CPP),
     Part("hdfs", "the C++ storage room on HDFS: plain, with two NameNodes, secured", 60, True,
          STORAGE),
@@ -57,18 +57,17 @@ PARTS = [
     Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK,
          ("spark-smoke",)),
     Part("spark4", "Spark as a submitter: PySpark 4", 1200, False, SPARK),
-    Part("yarn", "clusters in YARN's containers that lose nodes, grow and shrink", 1500, False,
+    Part("yarn", "clusters in YARN containers that lose nodes, grow and shrink", 1500, False,
          CLIENT + ("tests/yarn/",)),
     Part("roots", "the packages on other Debian systems, with and without systemd; as root", 900,
          False, PROGRAMS + ("tests/roots/",)),
-    Part("fuzz", "hostile input at length under the address sanitizer; the fuzz targets, each "
-         "for a minute with feedback on coverage", 2100, False, CPP),
+    Part("fuzz", "more hostile input under the address sanitizer; the fuzz targets, each for a "
+         "minute with coverage feedback", 2100, False, CPP),
     Part("long", "Catch2 tests as shipped: all rooms, property tests and the simulation with many "
          "more seeds; builds all targets", 1800, False, CPP, ("shipped",)),
 ]
 
 
 def named(name):
-    """Returns the part of that name, or one without a budget if there is none, as for single files.
-    """
+    """Returns the part with that name, or a part without a budget, for example for single files."""
     return next((part for part in PARTS if part.name == name), Part(name, "", 0, True))

@@ -8,7 +8,7 @@ STOP_WAIT_S = 30  # seconds for Bazel or pytest to clean up after SIGINT
 
 
 def stop(process):
-    """Interrupts the process group, and kills what is left of it after STOP_WAIT_S."""
+    """Interrupts the process group, and kills remaining processes after STOP_WAIT_S."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGINT)
     with contextlib.suppress(subprocess.TimeoutExpired):

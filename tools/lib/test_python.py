@@ -1,4 +1,4 @@
-"""Tests in Python for tools/test: runs pytest, several files at a time, and counts the cases."""
+"""Runs Python tests for tools/test: pytest, several files at a time. Counts the cases."""
 import os
 import xml.etree.ElementTree
 
@@ -21,9 +21,9 @@ def ensure():
 
 def run(label, python, folder, tally, limit_s, at_once=1, marks="not long", changed=None,
         variables=()):
-    """Runs the tests below `folder` whose marks fit the expression `marks`, and which cover one of
-    the places of `changed` (None: all). The tests of one file run one after the other, `at_once`
-    files at a time. `variables`: additions to the environment, as pairs."""
+    """Runs the tests below `folder` that match the expression `marks` and cover one of the places
+    in `changed`. None runs all tests. The tests of one file run one by one, `at_once` files at a
+    time. `variables` are pairs to add to the environment."""
     path = os.path.join(RECORDS, label + ".xml")
     os.makedirs(RECORDS, exist_ok=True)
     if os.path.exists(path):

@@ -1,4 +1,4 @@
-"""Counters of a test run: cases, failures, and the time of each part and program."""
+"""Counts the cases and failures of a test run, and the time of each part and program."""
 import dataclasses
 import time
 import xml.etree.ElementTree
@@ -8,7 +8,7 @@ WHY_LINES = 12  # lines of a failed case's output that are repeated at the end
 
 @dataclasses.dataclass
 class Part:
-    """One part of a run, for the report and the record."""
+    """Part of a run, for the report and the record."""
     name: str
     wall_s: float = 0
     cpu_s: float = 0      # busy time of all cores, including other processes
@@ -21,7 +21,7 @@ class Part:
 
 
 def busy_s():
-    """Returns the seconds that all cores of this machine have worked since it was started."""
+    """Returns the busy seconds of all cores of this machine since boot."""
     with open("/proc/stat") as f:
         user, nice, system, _idle, _wait, irq, softirq = map(int, f.readline().split()[1:8])
     return (user + nice + system + irq + softirq) / 100
@@ -52,7 +52,8 @@ class Tally:
               flush=True)
 
     def fail(self, name, why=""):
-        """Counts a failed case. The last lines of `why`, its output, are repeated at the end."""
+        """Counts a failed case. The report at the end repeats the last lines of `why`, its output.
+        """
         self.failed += 1
         lines = [line for line in why.splitlines() if line.strip()]
         self.failures.append("\n    ".join([name] + lines[-WHY_LINES:]))

@@ -1,4 +1,4 @@
-"""Times of test runs: records in build/test, the table of tools/test --times."""
+"""Records times of test runs in build/test. Makes the table of tools/test --times."""
 import json
 import os
 
@@ -7,7 +7,7 @@ import test_parts
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECORDS = os.path.join(ROOT, "build", "test", "times.json")
 DETAILS = 12     # rows below a part
-DETAIL_S = 1.0   # shorter ones are left out
+DETAIL_S = 1.0   # minimum seconds of a row
 COLD, WARM = "cold", "warm"
 
 
@@ -27,7 +27,7 @@ def write(path, value):
 
 
 def record(parts):
-    """Keeps the newest cold and the newest warm run of each part."""
+    """Records the latest cold and the latest warm run of each part."""
     kept = read(RECORDS)
     for part in (p for p in parts if p.whole):
         kept.setdefault(part.name, {})[COLD if part.cold else WARM] = {
@@ -37,7 +37,8 @@ def record(parts):
 
 
 def summary(parts):
-    """Prints the parts of this run with their budgets, and a warning for each that took longer."""
+    """Returns a table of the parts of this run with their budgets, and a warning for each part that
+    took longer."""
     rows = [("part", "cases", "wall s", "cpu s", "budget s")]
     for part in parts:
         budget = test_parts.named(part.name).budget_s
@@ -49,16 +50,17 @@ def summary(parts):
     for part in parts:
         budget = test_parts.named(part.name).budget_s
         if budget and part.wall_s > budget:
-            lines.append("WARNING: %s took %.0f s; its budget is %d s (cpu s: of the whole machine)"
-                         % (part.name, part.wall_s, budget))
+            lines.append("WARNING: %s took %.0f s, more than its budget of %d s (cpu s: of the "
+                         "whole machine)" % (part.name, part.wall_s, budget))
     return "\n".join(lines)
 
 
 def table():
-    """Prints each part cold and warm, its slowest rooms to compile and its slowest tests."""
+    """Returns a table of each part, cold and warm, with its slowest rooms to compile and its
+    slowest tests."""
     kept = read(RECORDS)
     if not kept:
-        return "no run is recorded yet; run tools/test"
+        return "No run is recorded yet. Run tools/test."
     rows = [("part", "cold wall s", "cold cpu s", "warm wall s", "warm cpu s")]
     names = [part.name for part in test_parts.PARTS if part.name in kept]
     for name in names + sorted(set(kept) - set(names)):
