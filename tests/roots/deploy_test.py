@@ -134,10 +134,10 @@ class DeployTest(EspalierTest):
         self.start_machine(machine.SUITE)
         self.sh(commands()[0])
         for words, said in (("", "CERTIFICATES: a directory"), ("worker /nowhere", "CERTIFICATES"),
-                            ("coordinator /nowhere", "there is no ca.crt in '/nowhere'"),
+                            ("coordinator /nowhere", "ca.crt is missing in '/nowhere'"),
                             ("worker /nowhere head", "such as head:7700"),
                             ("worker --insecure 'head:7700|x'", "expected host:port"),
-                            ("worker --insecure head:x", "expected a number after the last ':'"),
+                            ("worker --insecure head:x", "expected a port number after the last"),
                             ("worker --insecure ::1:7700", "[address]:port")):
             done = self.configure(words)
             self.assertEqual(done.returncode, 2, done.stderr)
@@ -155,7 +155,7 @@ class DeployTest(EspalierTest):
             "espalier", "workers", "--coordinator", "head:7700").stdout), 60)
 
     def go_back_from_certificates(self):
-        """Installs certificates, changes the worker's coordinator alone, and goes back to
+        """Installs certificates, changes only the worker's coordinator, and goes back to
         connections without TLS."""
         self.sh("espalier certs init && espalier certs issue coordinator head --host head\n"
                 "espalier certs issue worker node-1\n" + CONFIGURE +
@@ -173,7 +173,7 @@ class DeployTest(EspalierTest):
         before = self.sh("cat /etc/espalier/worker.yaml")
         done = self.configure("worker --insecure head:7700")
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("'tls' goes on in the next line", done.stderr)
+        self.assertIn("'tls' continues on the next line", done.stderr)
         self.assertEqual(self.sh("cat /etc/espalier/worker.yaml"), before)
 
     def test_from_the_tarball_to_a_model(self):
