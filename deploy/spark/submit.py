@@ -40,28 +40,29 @@ UNREACHED = (espalier.UnavailableError, espalier.DeadlineExceededError)
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="submit.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("job", help="the job file: a path, one of --files, or a URI that Spark can "
-                                    "read")
+    parser.add_argument("job", help="job file: a path, one of --files, or a URI that Spark reads")
     parser.add_argument("--coordinator", default=None,
-                        help="host:port, or file:PATH or hdfs://PATH of a file that holds it; by "
-                             "default as ESPALIER_COORDINATOR says")
+                        help="host:port, or file:PATH or hdfs://PATH of a file with it (default: "
+                             "ESPALIER_COORDINATOR)")
     parser.add_argument("--workers", type=int, default=0,
-                        help="start so many in Spark's executors, for this job alone, and a "
-                             "coordinator beside the driver")
+                        help="number of workers to start in Spark's executors for this job, with a "
+                             "coordinator next to the driver")
     parser.add_argument("--package", default=None,
-                        help="with --workers: the tarball of tools/package, a path or a URI; by "
-                             "default the executors find the programs themselves")
-    parser.add_argument("--memory", default="512MiB", help="with --workers: of each, for rows")
+                        help="with --workers: tarball of tools/package, a path or a URI (default: "
+                             "programs on the executors' hosts)")
+    parser.add_argument("--memory", default="512MiB",
+                        help="with --workers: memory for the rows of each worker (default: "
+                             "%(default)s)")
     parser.add_argument("--coordinator-memory", default="1GiB",
-                        help="with --workers: of the coordinator, which in cluster mode counts as "
-                             "spark.driver.memoryOverhead")
+                        help="with --workers: memory of the coordinator, which in cluster mode "
+                             "counts as spark.driver.memoryOverhead (default: %(default)s)")
     parser.add_argument("--start-timeout", type=float, default=120.0, metavar="SECONDS",
-                        help="with --workers: until all are there")
+                        help="with --workers: time limit of their start (default: %(default)g)")
     parser.add_argument("--detach", action="store_true",
-                        help="end with 0 as soon as the job is accepted")
+                        help="exit with 0 as soon as the job is accepted")
     args = parser.parse_args(arguments)
     if args.workers and (args.coordinator or args.detach):
-        parser.error("--workers live with this program: neither --coordinator nor --detach")
+        parser.error("--workers cannot be combined with --coordinator or --detach")
     return args
 
 
@@ -100,26 +101,28 @@ def read_job(spark, name):
     if urllib.parse.urlsplit(name).scheme:
         raw = files.read(spark, name, JOB_BYTES_MAX)
     else:
-        # Files that are sent along lose their directories. In a container of YARN's, they are here.
+        # Files of --files lose their directories. In a YARN container, they are in the working
+        # directory.
         places = [SparkFiles.get(name), SparkFiles.get(os.path.basename(name))]
         if in_cluster:
             places.append(os.path.basename(name))
         path = name if os.path.exists(name) else next(filter(os.path.isfile, places), None)
         if path is None:
             raise espalier.NotFoundError("there is no job file %s" % name,
-                                         hint="In cluster mode give it by --files, too.")
+                                         hint="In cluster mode, also add it to --files.")
         with open(path, "rb") as f:
             raw = f.read(JOB_BYTES_MAX + 1)
     try:
         text = raw.decode("utf-8") + "\n"  # text of one line would be a path
     except UnicodeDecodeError as error:
-        raise espalier.InvalidArgumentError("%s is no UTF-8 text: byte %d" %
+        raise espalier.InvalidArgumentError("%s is not UTF-8 text: byte %d" %
                                             (name, error.start)) from error
     absolute = job_text(text)
     if absolute != text and in_cluster:
         raise espalier.InvalidArgumentError(
-            "%s has relative paths, which mean nothing where the driver runs" % name,
-            hint="In cluster mode paths are absolute or have a scheme, such as hdfs:///data.")
+            "%s has relative paths, which are not valid on the driver's host" % name,
+            hint="In cluster mode, use absolute paths, or paths with a scheme, such as "
+                 "hdfs:///data.")
     return absolute
 
 

@@ -131,7 +131,7 @@ resume: earlier
             self.text("a:\n" + "#" * (1 << 20))
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "found a int"):
             self.text(5)
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "is no YAML"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "is not valid YAML"):
             self.text("a:\n" + "[" * 20000)
 
 
@@ -199,7 +199,7 @@ class AddressTest(unittest.TestCase):
                 f.write("-----BEGIN PRIVATE KEY-----\n")
             os.chmod(key, 0o644)
             for options, error, words in (
-                    ({"token": "t"}, espalier.InvalidArgumentError, "only shown over TLS"),
+                    ({"token": "t"}, espalier.InvalidArgumentError, "requires TLS"),
                     ({"ca": key, "cert": key}, espalier.InvalidArgumentError, "only cert="),
                     ({"ca": folder + "/no"}, espalier.NotFoundError, "ca=: cannot read"),
                     ({"ca": key}, espalier.InvalidArgumentError, "do not fit together"),
@@ -228,7 +228,7 @@ class AddressTest(unittest.TestCase):
                                  (["other:9870"], "/p"))
                 self.assertEqual(name_nodes("hdfs://[::1]:8020/p"),
                                  (["[::1]:9870"], "/p"))
-                with self.assertRaisesRegex(espalier.InvalidArgumentError, "is no address"):
+                with self.assertRaisesRegex(espalier.InvalidArgumentError, "is not an address"):
                     name_nodes("hdfs://host:x/p")
                 site("core-site.xml", fs_defaultFS="hdfs://nn1")
                 for http, ours in (("nn1:5", "nn1:5"), ("0.0.0.0:5", "nn1:5"), (":5", "nn1:5"),

@@ -194,7 +194,7 @@ class ClusterTest(EspalierTest):
         for number in (99, "job-99"):
             with self.assertRaisesRegex(espalier.NotFoundError, "there is no job-99"):
                 cluster.job(number)
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "'jobs' is no job"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "'jobs' is not a job"):
             cluster.cancel("jobs")
 
     def test_unix_sockets_are_addresses_too(self):
@@ -379,13 +379,13 @@ class SecureTest(EspalierTest):
         self.assertEqual(reader.jobs()[0].owner, "bea")
         denied, mismatched = espalier.PermissionDeniedError, espalier.FailedPreconditionError
         for options, error, words in (
-                ({"ca": os.path.join(stranger, "ca.crt")}, denied, "certificate is not believed"),
+                ({"ca": os.path.join(stranger, "ca.crt")}, denied, "certificate is not trusted"),
                 (dict(papers(stranger), ca=ca), denied, "the caller's certificate"),
                 ({"ca": ca, "token": TOKEN + "x"}, denied, "the token that was shown"),
                 ({"ca": ca}, denied, "neither a certificate"),
                 ({}, mismatched, "this side speaks plain text"),
                 ({"ca": ca, "token": TOKEN, "server_name": "elsewhere"}, denied,
-                 "certificate is not believed")):
+                 "certificate is not trusted")):
             with self.assertRaisesRegex(error, words) as told:
                 espalier.connect(cluster.address, **options)
             self.assertTrue(told.exception.hint, words)

@@ -212,7 +212,7 @@ class SameAsTheProgramsTest(daemons.EspalierTest):
         for conf, uri, words in (
                 (site(of("a", "${b}") + "<property/>"), "hdfs://ns/r.csv",
                  "hdfs://ns .*core-site.xml' line 4: a property has no name"),
-                (site(""), "hdfs:///r.csv", "hdfs:// .*no fs.defaultFS that is an HDFS")):
+                (site(""), "hdfs:///r.csv", "hdfs:// .*no fs.defaultFS in HADOOP_CONF_DIR is")):
             self.configure(core_site=conf)
             spec = dict(self.classes_spec(rows, epochs=1), output=self.path("out"))
             spec["data"] = dict(spec["data"], test=uri)

@@ -164,9 +164,9 @@ class VectorsTest(unittest.TestCase):
         for names in (["v[0]", "u[0]"], ["v[0]", "a"]):
             mixed = linear([1.0, 1.0], names)
             with self.assertRaisesRegex(espalier.InvalidArgumentError,
-                                        r"lacks 2 of the model's 2 features: 'v\[0\]'"):
+                                        r"does not have 2 of the model's 2 features: 'v\[0\]'"):
                 mixed.predict(data("w", w=given))
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "lacks 2 of"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "does not have 2 of"):
             part.predict({"w": given})
 
     def test_an_element_of_a_vector_is_prepared_as_a_column_is(self):

@@ -116,7 +116,7 @@ class DelegationTest(unittest.TestCase):
 
     def test_a_user_for_whom_another_one_has_the_ticket_is_not_replaced_by_that_one(self):
         self.user.hasKerberosCredentials.return_value = False
-        with self.assertRaisesRegex(espalier.PermissionDeniedError, "makes no token"):
+        with self.assertRaisesRegex(espalier.PermissionDeniedError, "cannot create another"):
             self.token()
         self.proxied_by(True)
         self.assertEqual(self.token(), "token")
@@ -139,14 +139,14 @@ class DelegationTest(unittest.TestCase):
                         "must have a keytab of their own: %s (a job of ann@R does not go as "
                         "svc@R)" % why]))
         self.proxied_by(ticket=False)
-        assert_goes_without("Spark's JVM has no ticket of the real user, without which nobody "
-                            "makes a token; get one (kinit)")
+        assert_goes_without("Spark's JVM has no ticket of the real user, which a token requires; "
+                            "get one (kinit)")
         self.proxied_by(ticket=True)
         self.found.side_effect = Java("no such host")
         assert_goes_without("Spark does not know it: no such host")
         self.found.side_effect = None
         self.there.getDelegationToken.return_value = None
-        assert_goes_without("Spark asked for one, and there are none")
+        assert_goes_without("Spark requested a token and got none")
 
     def test_a_token_comes_into_no_log_of_py4js(self):
         handler = logging.StreamHandler()

@@ -74,9 +74,9 @@ class ParamsTest(daemons.EspalierTest):
 
     def test_a_key_of_the_job_that_the_estimator_goes_by_itself_is_refused_at_once(self):
         for job, words in (
-                ("output: /elsewhere", "'output', which cannot be said there: the Param output"),
+                ("output: /elsewhere", "'output', which `job` cannot set: the Param output"),
                 ("output: {path: /elsewhere}", "'output', "),
-                ("data: {train: other.csv}", "'data.train', .*: the rows are those that are given"),
+                ("data: {train: other.csv}", "'data.train', .*: fit or fit_on_parquet gets"),
                 ("data: {label: other}", "'data.label', .*: the Param labelCol names"),
                 ("data: {format: csv}", "'data.format', .*: the rows are Parquet"),
                 ("model: {task: regression}", "'model.task', .*EspalierRegressor")):

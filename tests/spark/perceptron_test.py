@@ -184,7 +184,7 @@ class PerceptronTest(daemons.EspalierTest):
 
     def test_rows_that_cannot_be_judged_are_one_clear_error(self):
         model = self.trainer(maxIter=1).fit(self.frame)
-        for rows, words in ((self.frame.filter("label > 7"), "no rows to judge by"),
+        for rows, words in ((self.frame.filter("label > 7"), "no rows to evaluate"),
                             (self.frame.selectExpr("cast(null as double) label", "features"),
                              "column 'label' has rows without a label")):
             with self.assertRaisesRegex(espalier.InvalidArgumentError, words):

@@ -123,7 +123,7 @@ class TransformTest(unittest.TestCase):
         for columns in (dict(inputCols=["x"]), dict(inputCols=["id", "x"]),
                         dict(featuresCol="x")):
             with self.assertRaisesRegex(espalier.InvalidArgumentError,
-                                        "the table lacks 700 of the model's 701 features: 'feat"):
+                                        "the table does not have 700 of the model's 701 features"):
                 spark_model.copy()._set(**columns).transform(self.frame)
 
     def test_wide_sparse_vectors_are_scored_as_their_numbers_are(self):

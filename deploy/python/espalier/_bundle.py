@@ -147,7 +147,7 @@ def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def _no_constant(word: str) -> Any:
-    raise ValueError("found %s, which is no JSON" % word)
+    raise ValueError("found %s, which is not JSON" % word)
 
 
 def parse_json(raw: bytes, name: str) -> Any:
@@ -155,7 +155,7 @@ def parse_json(raw: bytes, name: str) -> Any:
         return json.loads(raw.decode("utf-8"), object_pairs_hook=_object,
                           parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise BadInputError("%s is no JSON: %s" % (name, error)) from error
+        raise BadInputError("%s is not valid JSON: %s" % (name, error)) from error
 
 
 # ---- model.json
@@ -400,7 +400,7 @@ def parse_safetensors(raw: bytes) -> Dict[str, np.ndarray[Any, Any]]:
         raise wrong("the header has %d bytes, of %d in the file" % (length, len(raw)))
     header = parse_json(raw[8:8 + length], WEIGHTS_FILE)
     if not isinstance(header, dict):
-        raise wrong("the header is no JSON object")
+        raise wrong("the header is not a JSON object")
     header.pop("__metadata__", None)
     tensors: Dict[str, np.ndarray[Any, Any]] = {}
     kinds, at, data = set(), 0, len(raw) - 8 - length
@@ -408,7 +408,7 @@ def parse_safetensors(raw: bytes) -> Dict[str, np.ndarray[Any, Any]]:
                                                 key=lambda entry: entry[1:3]):
         size = math.prod(shape) * _DTYPES[kind].itemsize
         if begin != at or end - begin != size or end > data:
-            raise wrong("tensor '%s' of shape %s lies at bytes %d to %d, expected %d to %d of %d" %
+            raise wrong("tensor '%s' of shape %s is at bytes %d to %d, expected %d to %d of %d" %
                         (name, list(shape), begin, end, at, at + size, data))
         tensors[name] = np.frombuffer(raw, _DTYPES[kind], math.prod(shape),
                                       8 + length + begin).reshape(shape)
@@ -438,6 +438,6 @@ def check_digest(raw: bytes, expected: str, where: str) -> None:
     """Raises DataLossError if these are not the weights that model.json describes."""
     found = hashlib.sha256(raw).hexdigest()
     if found != expected:
-        raise DataLossError("%s has the SHA-256 %s, and %s tells of %s" %
+        raise DataLossError("%s has the SHA-256 %s, but %s specifies %s" %
                             (where, found, MODEL_FILE, expected[:64]),
-                            hint="The file was damaged or replaced; copy the bundle again.")
+                            hint="The file was damaged or replaced. Copy the bundle again.")

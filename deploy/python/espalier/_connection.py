@@ -82,8 +82,8 @@ def parse_address(text: str) -> Tuple[str, int]:
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or \
             not 0 < int(port) < 65536 or ":" in host and not bracketed or "/" in host:
-        raise InvalidArgumentError("'%s' is no address of a coordinator; expected host:port, "
-                                   "unix:/PATH, file:PATH or hdfs://PATH of a file that holds it, "
+        raise InvalidArgumentError("'%s' is not an address of a coordinator; expected host:port, "
+                                   "unix:/PATH, file:PATH or hdfs://PATH of a file with it, "
                                    "or yarn:NAME of a cluster that `espalier yarn` started" %
                                    clean(text[:200]))
     return (host[1:-1] if bracketed else host), int(port)
@@ -240,7 +240,7 @@ class Connection:
             raise FailedPreconditionError(
                 "%s would travel in the clear to the coordinator at %s" % (secret, address),
                 hint="Use TLS (ca=, cert=, key=), or submit without a Kerberos ticket when the "
-                     "daemons have a keytab of their own.")
+                     "daemons have a keytab.")
         try:
             return getattr(stub, method)(request, timeout=timeout, metadata=self._metadata())
         except grpc.RpcError as error:

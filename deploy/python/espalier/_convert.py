@@ -111,7 +111,7 @@ def kind_of(s: Any) -> JobKind:
     try:
         return JobKind(api_pb2.JobKind.Name(s.kind)[len("JOB_KIND_"):])
     except ValueError:
-        raise InternalError("the coordinator tells of %s of a kind %d that this client does not "
+        raise InternalError("the coordinator reports %s with a kind %d that this client does not "
                             "know" % (job_id(s.job), s.kind)) from None
 
 
@@ -145,7 +145,7 @@ def job_of(s: Any) -> JobInfo:
     try:
         state = JobState(api_pb2.JobState.Name(s.state)[len("JOB_STATE_"):])
     except ValueError:
-        raise InternalError("the coordinator tells of %s in a state %d that this client does not "
+        raise InternalError("the coordinator reports %s in a state %d that this client does not "
                             "know" % (job_id(s.job), s.state)) from None
     return JobInfo(
         id=job_id(s.job), name=clean(s.name), state=state,

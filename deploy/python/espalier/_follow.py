@@ -54,7 +54,7 @@ class Follower:
                 if until is not None and now >= until:
                     raise DeadlineExceededError(
                         "job-%d was not over within %g s" % (self.number, timeout or 0),
-                        hint="It goes on; watch() and result() may be called again.") from error
+                        hint="It continues. You can call watch() and result() again.") from error
                 if self.last is None or self.last.state.final:
                     raise
                 if away_since is None:
@@ -64,8 +64,8 @@ class Follower:
                     raise UnavailableError(
                         "the coordinator has been unreachable for %.0f s" % (now - away_since),
                         causes=(error.message,),
-                        hint="Whether job-%d goes on is not known; watch() it again when the "
-                             "coordinator is back." % self.number) from error
+                        hint="job-%d may still run. Call watch() again when the coordinator is "
+                             "back." % self.number) from error
                 time.sleep(WATCH_AGAIN_PAUSE_MS / 1000)
 
     def _stream(self, until: Optional[float]) -> Iterator[Event]:

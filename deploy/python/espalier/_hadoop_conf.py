@@ -60,7 +60,7 @@ def find(uri: str) -> Place:
     tools do: `?` is a part of it."""
     found = _URI.fullmatch(uri)
     if found is None:
-        raise InvalidArgumentError("'%s' names no file on HDFS; expected hdfs://HOST/PATH, "
+        raise InvalidArgumentError("'%s' is not a file on HDFS; expected hdfs://HOST/PATH, "
                                    "hdfs:///PATH, webhdfs://HOST:PORT/PATH or swebhdfs://HOST:PORT"
                                    "/PATH" % uri[:200])
     conf = _configuration()
@@ -69,8 +69,8 @@ def find(uri: str) -> Place:
     if not name and scheme == "hdfs":
         scheme, name = _default(conf)
     if not name:
-        raise InvalidArgumentError("%s names no host, and HADOOP_CONF_DIR no fs.defaultFS that is "
-                                   "an HDFS" % uri)
+        raise InvalidArgumentError("%s has no host, and no fs.defaultFS in HADOOP_CONF_DIR is an "
+                                   "HDFS" % uri)
     return Place(uri, found["path"], speech.scheme, _name_nodes(conf, speech, scheme, name),
                  conf.get("hadoop.security.authentication") == "kerberos",
                  "" if _host_port(name)[1] else name)
@@ -131,7 +131,7 @@ def _host_port(text: str) -> Address:
     if not colon or text.endswith("]"):
         return text, 0
     if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
-        raise InvalidArgumentError("'%s' is no address, expected HOST:PORT" % text[:80])
+        raise InvalidArgumentError("'%s' is not an address, expected HOST:PORT" % text[:80])
     return host, int(port)
 
 
@@ -170,7 +170,7 @@ def _http_of(conf: Configuration, speech: _Speech, suffix: str, host: str) -> Ad
     told, port = _with_port(conf.get(key), speech.port)
     named = host if told in ("", "0.0.0.0", "[::]") else told
     if not named:
-        raise FailedPreconditionError("%s in HADOOP_CONF_DIR is '%s', which names no host" %
+        raise FailedPreconditionError("%s in HADOOP_CONF_DIR is '%s', which has no host" %
                                       (key, conf.get(key)[:80]))
     return named, port
 

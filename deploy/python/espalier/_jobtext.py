@@ -62,7 +62,7 @@ def _read(path: str) -> str:
                             hint="A job may also be given as a dict, or as YAML text of more "
                                  "than one line.") from error
     except UnicodeDecodeError as error:
-        raise InvalidArgumentError("%s is no UTF-8 text: byte %d" % (path, error.start)) from error
+        raise InvalidArgumentError("%s is not UTF-8 text: byte %d" % (path, error.start)) from error
 
 
 def _plain(value: Any, path: str) -> Any:
@@ -124,7 +124,7 @@ def _path_nodes(text: str, name: str) -> Iterator[Any]:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
-        raise InvalidArgumentError("%s is no YAML: %s" % (name, error)) from error
+        raise InvalidArgumentError("%s is not valid YAML: %s" % (name, error)) from error
     for keys in PATH_KEYS + PATH_LIST_KEYS:
         for found in _find(root, keys):
             yield from _scalars(found, keys in PATH_LIST_KEYS)

@@ -102,7 +102,7 @@ _ARGUMENTS = {
 @functools.lru_cache(maxsize=1)
 def _load() -> Any:
     if not sys.platform.startswith("linux"):
-        raise FailedPreconditionError("Kerberos is spoken here on Linux alone")
+        raise FailedPreconditionError("Kerberos is supported only on Linux")
     try:
         library = ctypes.CDLL(_LIBRARY)
         for name, arguments in _ARGUMENTS.items():
@@ -112,7 +112,7 @@ def _load() -> Any:
         raise FailedPreconditionError(
             "Kerberos' library is missing: %s cannot be loaded (%s)" % (_LIBRARY, error),
             hint="Install it: apt-get install libgssapi-krb5-2 (Debian, Ubuntu), dnf install "
-                 "krb5-libs (Red Hat and its kin).") from error
+                 "krb5-libs (Red Hat and derivatives).") from error
     return library
 
 
@@ -216,7 +216,7 @@ def _principal(library: _Library) -> str:
     name = library.own("gss_release_name", c_void_p())
     try:
         library.call("gss_inquire_cred", credential, byref(name), None, None, None)
-    except _Failure:  # it does not say why a keytab gives no ticket; a proof to any service does
+    except _Failure:  # a proof to any service explains why a keytab gives no ticket
         _negotiate(library, "localhost")
         raise
     text = library.own("gss_release_buffer", _Buffer())

@@ -57,7 +57,7 @@ def _read(path: str, what: str, secret: bool = False) -> bytes:
     except OSError as error:
         raise NotFoundError("%s=: cannot read %s: %s" % (what, path, error.strerror)) from error
     if len(data) > PEM_BYTES_MAX or b"-----BEGIN" not in data and what != "token_file":
-        raise InvalidArgumentError("%s=: %s is no PEM file" % (what, path))
+        raise InvalidArgumentError("%s=: %s is not a PEM file" % (what, path))
     return data
 
 
@@ -73,12 +73,12 @@ def make_security(ca: str, cert: str, key: str, server_name: str, token: str,
         token = raw[:CLIENT_TOKEN_FILE_BYTES_MAX + 1].decode("utf-8", "replace").strip()
     if (cert or token or server_name) and not ca:
         raise InvalidArgumentError(
-            "a certificate or token is only shown over TLS, whose authority is not named",
+            "a certificate or token requires TLS, but no authority is given",
             hint="Give ca= (or ESPALIER_TLS_CA) with the authority of the coordinator's "
                  "certificate.")
     if token and (len(token) > CLIENT_TOKEN_FILE_BYTES_MAX or not token.isascii() or
                   not token.isprintable() or " " in token):
-        raise InvalidArgumentError("the token is no line of printable characters without spaces")
+        raise InvalidArgumentError("the token has spaces, several lines or unprintable characters")
     security = Security(ca, cert, key, server_name, token)
     if ca:
         security.read()
@@ -120,7 +120,7 @@ def explain(host: str, port: int, security: Security, timeout: float) -> Optiona
         uris = _handshake(host, port, security, security.encrypted, timeout)
     except ssl.SSLCertVerificationError as error:
         return PermissionDeniedError(
-            "%s: the coordinator's certificate is not believed: %s" % (who, error.verify_message),
+            "%s: the coordinator's certificate is not trusted: %s" % (who, error.verify_message),
             hint="ca= must be the authority of that coordinator's certificate, and the address "
                  "(or server_name=) a name in it.")
     except (ssl.SSLError, ConnectionResetError, EOFError) as error:
@@ -135,8 +135,8 @@ def explain(host: str, port: int, security: Security, timeout: float) -> Optiona
     except OSError as error:
         return UnavailableError(
             "%s cannot be reached: %s" % (who, error.strerror or error),
-            hint="Is espalier-coordinator running there? espalier.connect(\"HOST:PORT\") or "
-                 "ESPALIER_COORDINATOR says where it is.")
+            hint="Is espalier-coordinator running there? Set its address with "
+                 "espalier.connect(\"HOST:PORT\") or ESPALIER_COORDINATOR.")
     if not security.encrypted:
         return FailedPreconditionError(
             "%s: this side speaks plain text and the other one TLS" % who,

@@ -68,7 +68,7 @@ class Wanted:
         if missing:
             shown = ", ".join("'%s'" % self.names[m] for m in missing[:5])
             raise InvalidArgumentError(
-                "the table lacks %d of the model's %d features: %s%s; it has %s%s" %
+                "the table does not have %d of the model's %d features: %s%s; it has %s%s" %
                 (len(missing), len(self.names), shown, ", ..." if len(missing) > 5 else "",
                  ", ".join("'%s'" % c for c in columns[:10]) or "no columns",
                  ", ..." if len(columns) > 10 else ""))

@@ -92,7 +92,7 @@ def is_secured(prefix: str) -> bool:
 def fetch_token(prefix: str, renewer: str) -> str:
     """Returns a new delegation token of this user, which `renewer` (a principal) may renew. It uses
     only Kerberos, because a token cannot create a token. Raises as read_file does."""
-    failed = "no delegation token of %s can be had" % prefix
+    failed = "cannot get a delegation token of %s" % prefix
     raw = _ask(find(prefix + "/"), {"op": "GETDELEGATIONTOKEN", "renewer": renewer},
                _REPLY_BYTES_MAX, failed)
     try:
@@ -210,7 +210,7 @@ def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request
                      "certificates of HDFS.") from error
         raise UnavailableError(str(why)) from error
     except ValueError as error:  # for an invalid redirection
-        raise UnavailableError("it sends to what is no address (%s)" %
+        raise UnavailableError("it redirects to an invalid address (%s)" %
                                type(error).__name__) from None
     if len(data) > limit:
         raise BadInputError("%s: expected at most %d bytes" % (uri, limit))
@@ -266,7 +266,7 @@ class _Refusal(NamedTuple):
         if self.code == 403:
             return PermissionDeniedError(
                 "%s: %s" % (uri, self.words),
-                hint="" if kerberos or token else "HADOOP_USER_NAME says who you are there.")
+                hint="" if kerberos or token else "Set HADOOP_USER_NAME to your user name there.")
         return FailedPreconditionError("%s: %s" % (uri, self.words))
 
     def _of_kerberos(self, uri: str, who: str) -> EspalierError:

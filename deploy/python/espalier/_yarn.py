@@ -2,7 +2,7 @@
 in ~/.espalier/yarn/NAME, which other users cannot read.
 
     coordinator             the URI of the file on HDFS in which its coordinator writes its address
-    ca.crt tls.crt tls.key  of its admin, the person who started it
+    ca.crt tls.crt tls.key  certificate of its admin, the user that started it
 """
 
 from __future__ import annotations

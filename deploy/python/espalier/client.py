@@ -312,5 +312,6 @@ def job_number(job: Union[str, int]) -> int:
     digits = text[len("job-"):] if text.startswith("job-") else text
     if isinstance(job, bool) or not digits.isascii() or not digits.isdigit() or \
             not 0 < int(digits) < 1 << 64:
-        raise InvalidArgumentError("'%s' is no job; expected its id, such as \"job-3\"" % text[:80])
+        raise InvalidArgumentError("'%s' is not a job; expected its id, such as \"job-3\"" %
+                                   text[:80])
     return int(digits)

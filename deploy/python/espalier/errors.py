@@ -211,12 +211,12 @@ _CLASSES = {code: _KINDS[code] for code in ERROR_CODES}
 
 _HINTS = {
     "PERMISSION_DENIED": "An admin cancels every job and drains workers, an operator submits and "
-                         "cancels its own jobs, a reader looks on. Say who you are by cert= and "
-                         "key=, or by token=, with ca= the authority of the cluster's "
+                         "cancels its own jobs, and a reader only reads. Give cert= and key=, or "
+                         "token=, as your identity, and ca=, the authority of the cluster's "
                          "certificates.",
     "UNAVAILABLE": "Try again when the coordinator or the storage named above is back.",
     "RESOURCE_EXHAUSTED": "Try again when the cluster is less busy, or ask for less.",
-    "INTERNAL": "This is a fault of Espalier; its log and this message help to mend it.",
+    "INTERNAL": "This is a bug of Espalier. Report it with this message and the log.",
 }
 
 

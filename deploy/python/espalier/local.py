@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_program", "train"]
 
-# Codes that the program's exit codes stand for, for an error without its own code.
+# Error codes by exit code of the program, for errors without a code.
 _CODES = {EXIT_JOB_FAILED: "INTERNAL", EXIT_USAGE: "INVALID_ARGUMENT",
           EXIT_UNREACHABLE: "UNAVAILABLE", EXIT_INTERRUPTED: "CANCELLED"}
 
@@ -243,5 +243,5 @@ def _result(last: Mapping[str, Any]) -> JobResult:
                                           tuple(last["intervals"]["half_widths"]))
             if "intervals" in last else None)
     except KeyError as error:
-        raise InternalError("the program's outcome lacks %s: is it of another version than this "
+        raise InternalError("the program's result does not have %s. Is its version that of this "
                             "client?" % error) from error

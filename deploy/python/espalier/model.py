@@ -64,11 +64,10 @@ class Model:
     - a pandas frame, an Arrow table or record batch, or a dict of columns: found by name, other
       columns are ignored; null, None, NA and NaN are null.
 
-    Rows are preprocessed as the training rows were. Methods raise InvalidArgumentError for data
-    that is not such a table. They raise BadInputError, with row and column, for a null that the
-    model cannot handle or a number beyond its precision. For a row whose answer overflows, which
-    `espalier predict` rejects, predict_proba, predict_raw and numbers of predict have NaN or
-    infinity.
+    Rows are preprocessed as the training rows were. Methods raise InvalidArgumentError for other
+    data. They raise BadInputError, with row and column, for a null that the model cannot handle or
+    a number beyond its precision. For a row whose answer overflows, which `espalier predict`
+    rejects, predict_proba, predict_raw and numbers of predict have NaN or infinity.
     """
 
     def __init__(self, document: Document, weights: bytes) -> None:

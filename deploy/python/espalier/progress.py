@@ -77,7 +77,7 @@ def state_line(job: JobInfo) -> str:
 
 
 def _away_line(event: CoordinatorAway) -> str:
-    return "coordinator not reached, trying again; the job may go on without it"
+    return "coordinator unreachable, trying again; the job may continue without it"
 
 
 def _share(p: Progress, state: Optional[JobState]) -> float:

@@ -33,7 +33,7 @@ def made_up_sales(spark, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", help="where the prepared rows lie, or are put")
+    parser.add_argument("table", help="path of the prepared rows, which are written if missing")
     parser.add_argument("work")
     parser.add_argument("--coordinator", default="")
     parser.add_argument("--rows", type=int, default=100_000)

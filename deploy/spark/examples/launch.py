@@ -1,5 +1,5 @@
 """Starts workers in Spark's own executors, as TorchDistributor starts processes there. It needs no
-cluster besides Spark.
+cluster in addition to Spark.
 
     spark-submit launch.py job.yaml --workers 2 --package hdfs:///espalier-0.1.0-linux-x86_64.tar.gz
 

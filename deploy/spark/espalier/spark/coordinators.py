@@ -15,8 +15,8 @@ from . import files, identity
 def connect(address: Optional[str] = None, **security: Any) -> client.Client:
     """Connects as `espalier.connect` does. A file on HDFS that contains the address is read as
     Spark reads files, with Spark's configuration and security of that HDFS. In an application's
-    container, HADOOP_CONF_DIR need not contain it. Jobs belong to the person who is Spark's
-    Kerberos identity.
+    container, HADOOP_CONF_DIR does not have to contain it. Jobs belong to Spark's Kerberos
+    identity.
     """
     return client.connect(address, read=_read, delegate=identity.delegation_token, **security)
 
@@ -25,4 +25,4 @@ def _read(where: str, limit: int) -> bytes:
     try:
         return files.read(SparkSession.builder.getOrCreate(), where, limit)
     except Py4JError as error:
-        raise UnavailableError("%s cannot be read: %s" % (where, files.said(error))) from error
+        raise UnavailableError("cannot read %s: %s" % (where, files.said(error))) from error

@@ -188,7 +188,7 @@ def _end(job: Job) -> None:
     except (FailedPreconditionError, NotFoundError):
         pass  # the job has ended by itself
     except EspalierError as error:
-        warnings.warn("%s could not be cancelled and may go on, until `espalier cancel %s`: %s" %
+        warnings.warn("%s could not be cancelled and may continue until `espalier cancel %s`: %s" %
                       (job.id, job.id, error), stacklevel=2)
 
 

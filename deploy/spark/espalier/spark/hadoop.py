@@ -12,7 +12,7 @@ _PREFIXES = ("dfs.ha.namenodes.", "dfs.client.failover.proxy.provider.",
 
 def site(context: Any) -> bytes:
     """Returns a core-site.xml with the settings that clients need to find an HDFS, and no secrets.
-    b"": no HDFS is configured."""
+    Returns b"" if no HDFS is configured."""
     jvm: Any = context._jvm
     # Also reads hdfs-site.xml.
     conf = jvm.org.apache.hadoop.hdfs.HdfsConfiguration(context._jsc.hadoopConfiguration())

@@ -16,18 +16,18 @@ from .._job_tokens import Renewer
 from ..errors import FailedPreconditionError, PermissionDeniedError, UnavailableError
 from . import files
 
-_NO_IDENTITY = ("Spark's JVM has no ticket, at most delegation tokens, and a token makes no token; "
-                "give Spark a keytab (spark-submit --principal NAME --keytab FILE), in client mode "
-                "a ticket (kinit) will do. The tokens that it has are not handed on: they are "
-                "YARN's to renew, and would be cancelled with the job")
+_NO_IDENTITY = ("Spark's JVM has no ticket, at most delegation tokens, and a token cannot create "
+                "another one; give Spark a keytab (spark-submit --principal NAME --keytab FILE), "
+                "or in client mode a ticket (kinit). Spark's tokens are not passed on, because "
+                "YARN renews them and the end of the job would cancel them")
 _TALKERS = ("py4j.clientserver", "py4j.java_gateway")  # loggers of Java's answers, at DEBUG
 _WHO_WRITES = {
-    False: "Without Kerberos the cluster's daemons write as a user of their own (hadoop_user of "
-           "their configuration), and Spark made the directory: set output= to a place where that "
+    False: "Without Kerberos, the cluster's daemons write as their user (hadoop_user of their "
+           "configuration), and Spark made the directory. Set output= to a directory that this "
            "user may write and you may read.",
-    True: "With Kerberos the job writes as Spark's own principal; where no delegation token went "
-          "with it, which a note above says, as the principal of the daemons' keytab: set output= "
-          "to a place where that one may write and you may read.",
+    True: "With Kerberos, the job writes as Spark's own principal. If a note above says that the "
+          "job has no delegation token, it writes as the principal of the daemons' keytab. Set "
+          "output= to a directory that this principal may write and you may read.",
 }
 
 
@@ -40,8 +40,8 @@ def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
     user: Any = _users(spark).getCurrentUser()
     proxied = user.getRealUser()
     if not (proxied or user).hasKerberosCredentials():
-        _check_replaceable(user, "Spark's JVM has no ticket of the real user, without which nobody "
-                           "makes a token; get one (kinit)")
+        _check_replaceable(user, "Spark's JVM has no ticket of the real user, which a token "
+                           "requires; get one (kinit)")
         raise PermissionDeniedError(_NO_IDENTITY)
     try:
         files.file_system(spark, file_system + "/")
@@ -61,7 +61,7 @@ def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
             raise UnavailableError(why) from error
         raise PermissionDeniedError(why) from error
     if text is None:
-        _check_replaceable(user, "Spark asked for one, and there are none")
+        _check_replaceable(user, "Spark requested a token and got none")
     return text
 
 
@@ -97,7 +97,7 @@ def _unlogged() -> Iterator[None]:
 
 
 def is_secured(spark: SparkSession) -> bool:
-    """Returns whether Hadoop's configuration in Spark says Kerberos."""
+    """Returns whether Hadoop's configuration in Spark specifies Kerberos."""
     return bool(_users(spark).isSecurityEnabled())
 
 

@@ -66,7 +66,7 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
         workers: number of workers.
         threads: threads per worker; 0: as many as a Spark task has (``spark.task.cpus``).
         memory: memory per worker, for rows. Rows that do not fit go to files.
-            ``spark.executor.memoryOverhead`` must hold this and some 300 MiB more, for each of an
+            ``spark.executor.memoryOverhead`` must hold this and about 300 MiB more, for each of an
             executor's workers.
         package: the tarball that ``tools/package`` builds, a path here or a URI that Spark reads.
             Spark sends it to the executors, also to those that start later, so it stays there
@@ -96,9 +96,9 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
         UnimplementedError: a session of Spark Connect.
     """
     if workers < 1 or start_timeout <= 0 or threads < 0:
-        raise InvalidArgumentError("workers and start_timeout are above 0, threads is not below")
+        raise InvalidArgumentError("workers and start_timeout must be above 0, threads at least 0")
     if coordinator is None and (tls is not None or insecure):
-        raise InvalidArgumentError("tls and insecure belong to a `coordinator` that is named")
+        raise InvalidArgumentError("tls and insecure belong to a `coordinator` argument")
     limits = memory_limits(coordinator_memory)
     check_has_driver(spark)
     cluster = SparkCluster(spark, workers, name)
@@ -245,8 +245,8 @@ class SparkCluster:
         self._await_attached(others, until, start_timeout)
         slots = self._slots()
         if slots is not None and slots <= self._workers:
-            warnings.warn("workers hold all %d slots of Spark's: `fit` and `transform` would wait "
-                          "for one until the cluster is stopped" % slots, stacklevel=3)
+            warnings.warn("workers hold all %d slots of Spark. `fit` and `transform` would wait "
+                          "until the cluster is stopped" % slots, stacklevel=3)
 
     def _announce(self) -> None:
         told = {"ESPALIER_COORDINATOR": self.address,

@@ -270,8 +270,9 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         added = answer.columns(scratch)
         taken = sorted(set(added) & set(dataset.columns))
         if taken:
-            raise InvalidArgumentError("the frame has a column '%s' already; predictionCol, "
-                                       "probabilityCol and rawPredictionCol name others" % taken[0])
+            raise InvalidArgumentError("the frame has a column '%s' already. Set predictionCol, "
+                                       "probabilityCol or rawPredictionCol to another name" %
+                                       taken[0])
         if not added:
             return dataset
         score = _scorer(self._digest(), self._broadcast_in(dataset.sparkSession.sparkContext),

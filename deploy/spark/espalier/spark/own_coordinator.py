@@ -107,9 +107,9 @@ class OwnCoordinator:
                 raise UnavailableError("`espalier certs` did not end within %g s" %
                                        _TOOL_SECONDS) from error
             except OSError as error:
-                raise NotFoundError("%s cannot be run: %s" % (espalier, error.strerror)) from error
+                raise NotFoundError("cannot run %s: %s" % (espalier, error.strerror)) from error
             if done.returncode:
-                raise FailedPreconditionError("no certificates could be made", causes=[
+                raise FailedPreconditionError("cannot make certificates", causes=[
                     done.stderr.decode("utf-8", "replace").strip()[-2000:]])
         os.remove(os.path.join(ca, "ca.key"))  # no other identity is ever accepted
 
@@ -127,7 +127,7 @@ class OwnCoordinator:
 
 def memory_limits(memory: str) -> List[str]:
     """Returns the coordinator's flags for that much memory ("1GiB"), with the shares of a
-    coordinator in a container of YARN's (CoordinatorShareBytes of src/yarn). Raises
+    coordinator in a YARN container (CoordinatorShareBytes of src/yarn). Raises
     InvalidArgumentError."""
     found = re.fullmatch(r"(\d{1,9})([MG])iB", memory, re.ASCII)
     megabytes = int(found[1]) * {"M": 1, "G": 1024}[found[2]] if found else 0

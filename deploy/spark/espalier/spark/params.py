@@ -16,17 +16,17 @@ _RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
 _ELEMENT = re.compile(r"(.+)\[[0-9]+\]")  # element of a vector
 # Keys of the job file that an estimator sets itself, and what specifies them.
 _OWN_KEYS = {
-    "output": "the Param output says where the bundle stays",
-    "data.train": "the rows are those that are given to fit, or to fit_on_parquet",
+    "output": "the Param output specifies the directory of the bundle",
+    "data.train": "fit or fit_on_parquet gets the rows",
     "data.label": "the Param labelCol names the label",
     "data.format": "the rows are Parquet",
-    "model.task": "EspalierClassifier and EspalierRegressor have a task each",
+    "model.task": "use EspalierClassifier or EspalierRegressor",
 }
 
 
 def with_setters(cls: Any) -> Any:
-    """A class decorator that adds setFeaturesCol(value) and so on for each Param, as Spark's own
-    classes have them, and everything that `with_getters` adds."""
+    """Adds setFeaturesCol(value) and so on for each Param, as in Spark's own classes, and
+    everything that `with_getters` adds. A class decorator."""
     def setter(name: str) -> Any:
         def set_param(self: Any, value: Any) -> Any:
             return self._set(**{name: value})
@@ -38,11 +38,11 @@ def with_setters(cls: Any) -> Any:
 
 
 def with_getters(cls: Any) -> Any:
-    """A class decorator that adds getFeaturesCol() and so on for each Param without a getter."""
+    """Adds getFeaturesCol() and so on for each Param without a getter. A class decorator."""
     def getter(name: str) -> Any:
         def get_param(self: Any) -> Any:
             return self.getOrDefault(name)
-        get_param.__doc__ = "The value of the Param %s, or its default." % name
+        get_param.__doc__ = "Returns the value of the Param %s, or its default." % name
         return get_param
     for name, word in _words(cls):
         if not hasattr(cls, "get" + word):
@@ -79,8 +79,8 @@ class ColumnParams(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilit
 
     categoricalCols: Param[List[str]] = param(
         "categoricalCols", "features that are categories: text, whole numbers or booleans, coded "
-        "by the job. Those that inputCols does not name are features beside it, or beside "
-        "featuresCol", TypeConverters.toListString)
+        "by the job. They are features in addition to inputCols or featuresCol",
+        TypeConverters.toListString)
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,68 +97,72 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
     """Params of a job."""
 
     coordinator: Param[str] = param(
-        "coordinator", "host:port of the coordinator, or file:PATH, hdfs://PATH of a file with "
-        "it; empty: as the environment says (ESPALIER_COORDINATOR), with its certificates",
+        "coordinator", "host:port of the coordinator, or file:PATH or hdfs://PATH of a file with "
+        "it; empty: ESPALIER_COORDINATOR of the environment, with its certificates",
         TypeConverters.toString)
     workDirectory: Param[str] = param(
-        "workDirectory", "where the rows, and models without `output`, are put for the time of a "
-        "fit: a directory that Spark and the cluster's workers see, hdfs://... or a local path; "
-        "empty: as the environment says (ESPALIER_WORK_DIRECTORY), or beside the output",
+        "workDirectory", "directory for rows, and for models without `output`, during a fit. Spark "
+        "and the cluster's workers must see it: hdfs://... or a local path; empty: "
+        "ESPALIER_WORK_DIRECTORY of the environment, or the parent directory of the output",
         TypeConverters.toString)
     output: Param[str] = param(
-        "output", "where the bundle stays, in place of what is there; empty: it is in the model "
-        "alone. Of the fits of a CrossValidator or a TrainValidationSplit it has the best model's",
+        "output", "directory for the bundle, which replaces earlier content; empty: only the model "
+        "contains it. After a CrossValidator or a TrainValidationSplit, it has the best model",
         TypeConverters.toString)
     warmStart: Param[str] = param(
-        "warmStart", "a bundle, or a file of safetensors, whose weights training begins with, as "
-        "the workers see it; empty: weights that the seed gives", TypeConverters.toString)
+        "warmStart", "path of a bundle or a safetensors file, as the workers see it, whose weights "
+        "training starts with; empty: random weights by the seed", TypeConverters.toString)
     embeddingSizes: Param[List[int]] = param(
-        "embeddingSizes", "trained numbers a category, one size for all of categoricalCols or one "
-        "for each; 0, or none: one-hot", TypeConverters.toListInt)
+        "embeddingSizes", "number of trained values per category, one size for all categoricalCols "
+        "or one for each; 0 or none: one-hot", TypeConverters.toListInt)
     hashBuckets: Param[int] = param(
-        "hashBuckets", "codes of each of categoricalCols, shared by hash, for columns of more than "
-        "10,000 values; 0: each value has its own", TypeConverters.toInt)
+        "hashBuckets", "number of codes of each of categoricalCols, which values share by hash, "
+        "for columns of more than 10,000 values; 0: a code for each value", TypeConverters.toInt)
     hiddenLayers: Param[List[int]] = param(
         "hiddenLayers", "units of each hidden layer; none: a linear model",
         TypeConverters.toListInt)
     activation: Param[Any] = param(
-        "activation", "of the hidden layers: relu, tanh, sigmoid, gelu, ...; one for all, or a "
-        "list of one for each", _one_or_many(TypeConverters.toString))
+        "activation", "activation of the hidden layers: relu, tanh, sigmoid, gelu, ...; one for "
+        "all, or a list with one for each", _one_or_many(TypeConverters.toString))
     dropout: Param[Any] = param(
-        "dropout", "after the hidden layers, in [0, 1); one for all, or a list of one for each",
+        "dropout", "dropout after the hidden layers, in [0, 1); one for all, or a list with one "
+        "for each",
         _one_or_many(TypeConverters.toFloat))
-    loss: Param[str] = param("loss", "empty: cross-entropy, or mse", TypeConverters.toString)
+    loss: Param[str] = param("loss", "loss; empty: cross-entropy for classes, mse for numbers",
+                             TypeConverters.toString)
     optimizer: Param[str] = param(
-        "optimizer", "adam, adamw, sgd, momentum, ...; stepSize is its learning rate. gd and lbfgs "
-        "take all rows at once: see batchSize, and of lbfgs maxIter and stepSize",
+        "optimizer", "adam, adamw, sgd, momentum, ...; stepSize is its learning rate. A step of gd "
+        "or lbfgs uses all rows: see batchSize, and for lbfgs also maxIter and stepSize",
         TypeConverters.toString)
     maxIter: Param[int] = param(
-        "maxIter", "epochs; with the optimizer lbfgs iterations at most, 100 where it is not set",
+        "maxIter", "epochs; maximum number of lbfgs iterations with that optimizer, 100 if not set",
         TypeConverters.toInt)
     stepSize: Param[float] = param(
-        "stepSize", "the optimizer's learning rate; with lbfgs the step that is tried first, 1 "
-        "where it is not set", TypeConverters.toFloat)
+        "stepSize", "the optimizer's learning rate; with lbfgs, the first step that is tried, 1 if "
+        "not set", TypeConverters.toFloat)
     batchSize: Param[int] = param(
-        "batchSize", "rows of a step, over all workers; with gd and lbfgs those that are worked "
-        "through at a time, 8192 where it is not set", TypeConverters.toInt)
+        "batchSize", "rows of a step, over all workers; with gd and lbfgs, rows that are processed "
+        "at a time, 8192 if not set", TypeConverters.toInt)
     patience: Param[int] = param(
-        "patience", "evaluations without a better val_loss after which training stops; 0: never",
+        "patience", "number of evaluations without a better val_loss after which training stops; "
+        "0: never",
         TypeConverters.toInt)
     validationFraction: Param[float] = param(
-        "validationFraction", "share of the rows to validate with, in [0, 1), when there is no "
+        "validationFraction", "share of the rows for validation, in [0, 1), without a "
         "validationIndicatorCol", TypeConverters.toFloat)
-    scale: Param[str] = param("scale", "of the features: standard, minmax or none",
+    scale: Param[str] = param("scale", "scale of the features: standard, minmax or none",
                                TypeConverters.toString)
-    nulls: Param[str] = param("nulls", "in features: fail, mean or drop", TypeConverters.toString)
-    maxWorkers: Param[int] = param("maxWorkers", "of the cluster's, at most; 0: all",
+    nulls: Param[str] = param("nulls", "handling of nulls in features: fail, mean or drop",
+                              TypeConverters.toString)
+    maxWorkers: Param[int] = param("maxWorkers", "maximum number of the cluster's workers; 0: all",
                                     TypeConverters.toInt)
     startTimeout: Param[float] = param(
-        "startTimeout", "seconds that a job waits for workers before it is cancelled; 0: without "
-        "limit", TypeConverters.toFloat)
-    verbose: Param[bool] = param("verbose", "shows the progress; a number above 0 does, too",
+        "startTimeout", "seconds that a job waits for workers before it is cancelled; 0: no limit",
+        TypeConverters.toFloat)
+    verbose: Param[bool] = param("verbose", "whether to show the progress; may be a number",
                                   _flag)
     job: Param[str] = param(
-        "job", "more of the job file, as YAML, laid over what the other Params say: "
+        "job", "further keys of the job file, as YAML, which override the other Params: "
         "'{train: {schedule: cosine}}'; not output, data.train, data.label, data.format and "
         "model.task", TypeConverters.toString)
 
@@ -175,8 +179,8 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         in a group of `job` that is not a feature, and for a key in `job` that other Params set."""
         for name in columns:
             if _RANGE.fullmatch(name):
-                raise InvalidArgumentError("inputCols: found '%s', which a job takes for a range "
-                                           "of columns; give the column another name" % name)
+                raise InvalidArgumentError("inputCols: found '%s', which a job reads as a range of "
+                                           "columns. Rename the column" % name)
         get = self.getOrDefault
         data: Dict[str, Any] = {
             "train": train, "format": "parquet", "label": self.getLabelCol(),
@@ -185,8 +189,9 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         for name in sorted({n for group in _groups_of(more) for n in _names_of(group)}):
             vector = _ELEMENT.fullmatch(name)
             if not (name in columns or _RANGE.fullmatch(name) or vector and vector[1] in columns):
-                raise InvalidArgumentError("job: a group names column '%s', which is no feature; "
-                                           "add it to inputCols or categoricalCols" % name)
+                raise InvalidArgumentError("job: a group names column '%s', which is not a "
+                                           "feature. Add it to inputCols or categoricalCols" %
+                                           name)
         if self.getOrDefault(self.categoricalCols):
             # Lists do not replace each other, but groups of `job` are additional columns.
             groups = self._groups() + _groups_of(more)
@@ -234,8 +239,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         return str(self.getOrDefault(param)) if self.isSet(param) else ""
 
     def coded_columns(self) -> Set[str]:
-        """Returns features that need not be numbers: categoricalCols, and those of groups in `job`.
-        """
+        """Returns features that may be other than numbers: categoricalCols, and groups in `job`."""
         names = set(self.getOrDefault(self.categoricalCols))
         return names.union(*map(_names_of, _groups_of(self._more())))
 
@@ -265,7 +269,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         try:
             more = yaml.safe_load(self.getOrDefault(self.job) or "{}")
         except yaml.YAMLError as error:
-            raise InvalidArgumentError("job: it is no YAML: %s" % error) from error
+            raise InvalidArgumentError("job: it is not valid YAML: %s" % error) from error
         if not isinstance(more, dict):
             raise InvalidArgumentError("job: expected a map, such as '{train: {batch: 64}}'")
         for key, instead in _OWN_KEYS.items():
@@ -274,7 +278,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
             if not isinstance(within, dict):
                 raise InvalidArgumentError("job: expected a map in '%s'" % section)
             if inner in within:
-                raise InvalidArgumentError("job: found '%s', which cannot be said there: %s" %
+                raise InvalidArgumentError("job: found '%s', which `job` cannot set: %s" %
                                            (key, instead))
         return more
 

@@ -48,8 +48,8 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
     def training_spec(self, task: str) -> Dict[str, Any]:
         others = [name for name in _OTHERS if self.isSet(name)]
         if others:
-            raise InvalidArgumentError("%s: found it set, but layers and solver say what is "
-                                       "trained; EspalierClassifier has it" % others[0])
+            raise InvalidArgumentError("%s: found it set, but layers and solver define the "
+                                       "training. EspalierClassifier has this Param" % others[0])
         if not self.isDefined(self.layers):
             raise InvalidArgumentError("layers is not set", hint="For example layers=[4, 5, 4, 3]: "
                                        "4 features, two hidden layers, 3 classes.")

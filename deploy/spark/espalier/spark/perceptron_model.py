@@ -27,22 +27,22 @@ class PerceptronParams(HasLabelCol, HasMaxIter, HasStepSize, HasSeed):
     """Params of Spark's perceptron, which its models also have."""
 
     layers: Param[List[int]] = param(
-        "layers", "how many features there are, units of each hidden layer, how many classes there "
-        "are", TypeConverters.toListInt)
-    solver: Param[str] = param("solver", "l-bfgs, or gd: gradient descent of all rows",
+        "layers", "number of features, units of each hidden layer, number of classes",
+        TypeConverters.toListInt)
+    solver: Param[str] = param("solver", "l-bfgs, or gd: gradient descent over all rows",
                                TypeConverters.toString)
-    tol: Param[float] = param("tol", "of l-bfgs: how little better the loss becomes at the end; of "
-                              "gd: how little the weights move", TypeConverters.toFloat)
-    blockSize: Param[int] = param("blockSize", "as in Spark's; it changes nothing here",
+    tol: Param[float] = param("tol", "training ends below this improvement of the loss (l-bfgs) or "
+                              "this change of the weights (gd)", TypeConverters.toFloat)
+    blockSize: Param[int] = param("blockSize", "as in Spark; has no effect here",
                                   TypeConverters.toInt)
     # Stored as a list. Spark writes its own vectors by Scala.
     initialWeights: Param[List[float]] = param(
-        "initialWeights", "that training begins with, in Spark's order, as a vector or a list; or "
-        "job='{compat: {spark-mlp: {initialWeights: hdfs://...}}}' names a file",
+        "initialWeights", "weights that training starts with, in Spark's order, as a vector or a "
+        "list; for a file, use job='{compat: {spark-mlp: {initialWeights: hdfs://...}}}'",
         TypeConverters.toListFloat)
     thresholds: Param[List[float]] = param(
-        "thresholds", "one a class: the class is predicted whose probability is the largest "
-        "multiple of its own", TypeConverters.toListFloat)
+        "thresholds", "one for each class; the predicted class has the largest ratio of "
+        "probability to threshold", TypeConverters.toListFloat)
 
     def getInitialWeights(self) -> Vector:
         """Returns the value of the Param initialWeights."""
@@ -87,16 +87,16 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
         """
         tensors = parse_safetensors(self._bundle[1])
         if any(name.startswith("fits.") for name in tensors):
-            raise InvalidArgumentError("weights: the model averages several fits, for which "
-                                       "Spark's order has no place. Train one fit, by ensemble: "
-                                       "{fits: 1}.")
+            raise InvalidArgumentError("weights: the model averages several fits, which Spark's "
+                                       "format cannot represent. Train one fit with `ensemble: "
+                                       "{fits: 1}`.")
         parts = []
         for i in range(len(self.model()._document.layers)):
             parts.append(tensors.pop("layers.%d.weight" % i).T.ravel())
             parts.append(tensors.pop("layers.%d.bias" % i))
         if tensors:
-            raise InvalidArgumentError("weights: the network has '%s', for which Spark's order has "
-                                       "no place" % sorted(tensors)[0])
+            raise InvalidArgumentError("weights: the network has '%s', which Spark's format cannot "
+                                       "represent" % sorted(tensors)[0])
         return DenseVector(np.concatenate(parts).astype(float))
 
     def setThresholds(self, value: List[float]) -> MultilayerPerceptronClassificationModel:

@@ -57,8 +57,8 @@ def feature(frame: DataFrame, name: str, what: str, coded: AbstractSet[str],
 
 def features(frame: DataFrame, params: ColumnParams, coded: AbstractSet[str],
              dates: AbstractSet[str] = frozenset()) -> List[Column]:
-    """Returns all feature columns. `coded`: names of columns that need not be numbers. `dates`:
-    names of those among them that are dates."""
+    """Returns all feature columns. `coded`: names of columns that may be other than numbers.
+    `dates`: names of those among them that are dates."""
     by_input = params.isSet(params.inputCols)
     known = set(params.getOrDefault(params.categoricalCols))
     return [feature(frame, name, "categoricalCols" if name in known else
@@ -87,5 +87,5 @@ def job_rows(frame: DataFrame, params: JobParams, classification: bool) -> DataF
             columns.append(column(name))
     out = frame.select(*columns)
     if len(set(out.columns)) != len(out.columns):
-        raise InvalidArgumentError("the same column stands for two things among %s" % out.columns)
+        raise InvalidArgumentError("the same column has two roles among %s" % out.columns)
     return out

@@ -42,10 +42,11 @@ class MultilayerPerceptronClassificationSummary:
             column(self.predictionCol).alias("said")).groupBy("label", "said").agg(
             F.count(F.lit(1)).alias("rows")).collect()
         if not pairs:
-            raise InvalidArgumentError("the frame has no rows to judge by")
+            raise InvalidArgumentError("the frame has no rows to evaluate")
         if any(pair.label is None for pair in pairs):
             raise InvalidArgumentError("labelCol: column '%s' has rows without a label, or with "
-                                       "one that is no %s" % (self.labelCol, kind.simpleString()))
+                                       "one that is not a %s" %
+                                       (self.labelCol, kind.simpleString()))
         labels = sorted({pair.label for pair in pairs})
 
         def rows(wanted: Any) -> Any:

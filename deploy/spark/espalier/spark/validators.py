@@ -56,8 +56,7 @@ def task() -> Iterator[None]:
 def check() -> None:
     """Raises CancelledError if this thread belongs to a validator that has ended."""
     if is_task() and _is_abandoned():
-        raise CancelledError("nobody waits for this fit any more: the validator that called it was "
-                             "interrupted, or has failed")
+        raise CancelledError("the validator that called this fit was interrupted or has failed")
 
 
 @contextlib.contextmanager
