@@ -221,7 +221,7 @@ class EndsTest(daemons.EspalierTest):
             estimator = self.estimator(cluster, workDirectory="",
                                        output=os.path.join(self.work, "model"))
             estimator.fit(self.frame)
-            # Training on Parquet files writes no rows, neither there nor anywhere else.
+            # Training on Parquet files writes no rows, neither in this directory nor elsewhere.
             self.frame.selectExpr("x", "x > 3 large", "label").write.parquet(self.path("rows"))
             estimator.setInputCols(["x", "large"]).fit_on_parquet(self.path("rows", "*.parquet"))
         (rows, output, _), (pattern, _, there) = seen

@@ -87,7 +87,7 @@ class ExamplesTest(daemons.EspalierTest):
                   "model": {"task": "regression", "hidden": [4]}, "train": {"epochs": 1}}
         said = self.example("launch.py", self.job("houses", houses))
         self.assertRegex(said, r"\ntrain +loss .* rmse ")
-        self.assertNotIn("validation", said, "the job has no such rows")
+        self.assertNotIn("validation", said, "the job has no validation rows")
         self.assertEqual(sparks.processes("espalier-spark-"), [])
 
 

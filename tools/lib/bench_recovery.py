@@ -293,7 +293,7 @@ def add_gaps(table, change, gaps):
 
 def add_parts(table, fault, parts, limit_s):
     whole = [detection + change for detection, change in parts]
-    table.add("%d x %s -> go on (p50/p95/max)" % (len(parts), fault), triple(whole),
+    table.add("%d x %s -> continue (p50/p95/max)" % (len(parts), fault), triple(whole),
               "%d s, p95" % limit_s, quantile(whole, 0.95) / limit_s, 1, at_least=False)
     table.add("  detection", triple([d for d, _ in parts]))
     table.add("  generation, rows, meeting", triple([c for _, c in parts]))

@@ -8,7 +8,7 @@
 
 A run starts from the seeds of a target (tests/fuzz_targets/*_target.cc) and from its kept inputs.
 These are lines of Base64 in tests/fuzz_targets/corpus/NAME.txt. A run fails on a crash, a report of
-a sanitizer, an input that takes longer than 20 s, or more than 2048 MB of memory.
+a sanitizer, an input that takes longer than INPUT_LIMIT_S, or more memory than MEMORY_MB.
 """
 import argparse
 import base64

