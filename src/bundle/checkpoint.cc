@@ -1,6 +1,7 @@
 #include "src/bundle/checkpoint.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "src/base/text.h"
 #include "src/base/version.h"
 #include "src/bundle/json.h"
+#include "src/spec/snapshots.h"
 
 namespace espalier::bundle {
 namespace {
@@ -16,7 +18,6 @@ constexpr std::string_view kMagic = "ESPALCKP";
 constexpr uint32_t kCheckpointFormat = 1;
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kShaBytes = 64;
-constexpr size_t kAcceptedMax = 1000;
 
 template <typename T>
 void AppendRaw(std::string* out, T value) {
@@ -53,7 +54,7 @@ Result<CheckpointHeader> HeaderFromText(std::string_view text) {
   const auto known = [&](const char* key) { return json.is_object() && json.contains(key); };
   CheckpointHeader header;
   if (!known("step") || !json["step"].is_number_integer() || !known("accepted") ||
-      !json["accepted"].is_array() || json["accepted"].size() > kAcceptedMax) {
+      !json["accepted"].is_array() || json["accepted"].size() > spec::kAcceptedMax) {
     return DataLoss("\"step\" or \"accepted\" in its header is missing or invalid");
   }
   header.step = json["step"].get<int64_t>();
@@ -114,6 +115,20 @@ std::vector<std::string_view> WithoutEnd(std::vector<std::string_view> lines) {
   return lines;
 }
 
+// Returns the value of a line, without the length that canonical texts put before strings.
+std::string ShownValue(std::string_view line) {
+  std::string_view value = line.substr(line.find('=') + 1);
+  const size_t colon = value.find(':');
+  size_t length = 0;
+  if (colon != std::string_view::npos) {
+    const auto parsed = std::from_chars(value.data(), value.data() + colon, length);
+    const bool is_string = parsed.ec == std::errc() && parsed.ptr == value.data() + colon &&
+                           length == value.size() - colon - 1;
+    if (is_string) value.remove_prefix(colon + 1);
+  }
+  return Printable(value);
+}
+
 // Returns, for example, "train.batch: 64 in the checkpoint, 32 in this job" for the first line that
 // differs, or "" if none does.
 std::string DifferenceOf(const std::vector<std::string_view>& a,
@@ -124,8 +139,8 @@ std::string DifferenceOf(const std::vector<std::string_view>& a,
     if (x == y) continue;
     const std::string_view path =
         (i < b.size() ? y : x).substr(0, (i < b.size() ? y : x).find('='));
-    return Printable(path) + ": " + Printable(x.substr(x.find('=') + 1)) + " in the checkpoint, " +
-           Printable(y.substr(y.find('=') + 1)) + " in this job";
+    return Printable(path) + ": " + ShownValue(x) + " in the checkpoint, " + ShownValue(y) +
+           " in this job";
   }
   return {};
 }
@@ -143,6 +158,18 @@ JobDifference DifferenceOf(std::string_view there, std::string_view here) {
   if (difference.end.empty()) difference.end = DifferenceOf(a, b);
   difference.files = DifferenceOf(WithoutEnd(Lines(there, true)), WithoutEnd(Lines(here, true)));
   return difference;
+}
+
+// Returns a note about a learning rate that follows the end of training.
+std::string ScheduleNote(std::string_view job) {
+  for (const char* kind : {"cosine", "polynomial"}) {
+    if (job.find("\ntrain.schedule.kind=" + std::string(kind) + "\n") == std::string_view::npos) {
+      continue;
+    }
+    return "; the " + std::string(kind) +
+           " schedule depends on the end, so the learning rate changes at this step";
+  }
+  return {};
 }
 
 }  // namespace
@@ -233,7 +260,9 @@ Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& hea
       return FailedPrecondition("it belongs to another job (" + job.files +
                                 "); accept other files with --accept-other-data");
     }
-    if (!job.end.empty()) accepted.push_back(std::string(kOtherEnd) + ", " + job.end + at);
+    if (!job.end.empty()) {
+      accepted.push_back(std::string(kOtherEnd) + ": " + job.end + at + ScheduleNote(demand.job));
+    }
   }
   if (!demand.data_fingerprint.empty() && header.data_fingerprint != demand.data_fingerprint) {
     if (!demand.accept_data) {

@@ -252,12 +252,36 @@ Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const spec::Te
   return view;
 }
 
+// Refuses a model with a tensor that the network does not have. Without this tensor, the others
+// mean something else.
+Status CheckPlacesOfAll(const SafetensorsView& view, const spec::TensorList& network) {
+  const bool several = FitsOf(view) > 1;
+  for (const spec::TensorInfo& t : view.tensors) {
+    const std::string name = several ? t.name.substr(t.name.find(".", 5) + 1) : t.name;
+    const auto same = [&](const spec::TensorInfo& wanted) { return wanted.name == name; };
+    if (!name.starts_with("layers.") || std::any_of(network.begin(), network.end(), same)) continue;
+    return FailedPrecondition(
+        "found the tensor " + name + ", for which the network has no place; " +
+        (name.ends_with(".scale") ? "set model.scaling_layer: true"
+         : name.find(".norm.") != std::string::npos
+             ? "set model.layer_norm: true"
+             : "train a network of the same layers and inputs") +
+        ", or name the layers that are the same: {from: MODEL, layers: [1]}");
+  }
+  return {};
+}
+
 Result<std::vector<spec::InitialTensor>> TakeAll(const SafetensorsView& view,
                                                  const spec::InitialSpec& initial,
                                                  const spec::TensorList& network,
                                                  const std::string& whose,
                                                  const Placements* places = nullptr) {
   std::vector<spec::InitialTensor> tensors;
+  if (places != nullptr && initial.layers.empty()) {
+    if (Status s = CheckPlacesOfAll(view, network); !s.ok()) {
+      return Status(s.code(), whose + ": " + s.message());
+    }
+  }
   const int64_t fits = FitsOf(view);
   for (int64_t fit = 0; fit < fits; ++fit) {
     for (const spec::TensorInfo& wanted : network) {

@@ -21,7 +21,8 @@ namespace espalier::bundle {
 //   other paths             the directory of a model
 //   initial.spark           numbers in Spark's layout: initial.values, or the text at initial.from,
 //                           separated by blanks, commas or brackets; for all of `network`
-// The fits of the job take those of a model of several fits in turn. Further tensors are ignored.
+// The fits of the job take those of a model of several fits in turn. A file may have further
+// tensors, which are ignored. A model may not, unless initial.layers is given.
 // Categories and classes that only `fitted` has keep their drawn weights. A checkpoint must have
 // the same ones.
 //

@@ -108,6 +108,7 @@ Json SuccessJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
     success["intervals"] = {{"level", r.intervals->level},
                             {"half_widths", r.intervals->half_widths}};
   }
+  if (!r.accepted.empty()) success["accepted"] = r.accepted;
   if (r.skipped_steps > 0) success["skipped_steps"] = r.skipped_steps;
   if (r.async) {
     success["async"] = {{"largest_lag", r.async->largest_lag}, {"refused", r.async->refused}};

@@ -316,6 +316,9 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
     text += r.fits > 1 ? "\n" : ", the best by the validation rows\n";
   }
   text += ThresholdText(r) + IntervalsText(r);
+  for (const std::string& a : r.accepted) {
+    text += "note: the run was resumed with another " + Printable(a) + "\n";
+  }
   if (r.skipped_steps > 0) {
     text += Colored("skipped " + HumanCount(r.skipped_steps) + " steps that were not finite",
                     Ink::kYellow, color) +

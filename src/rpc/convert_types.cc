@@ -184,6 +184,7 @@ void Map(W& w, Is<spec::TrainingResult> auto& r) {
   w(ESPALIER_AT(threshold), r.threshold);
   w(ESPALIER_AT(positive), r.positive, Raw());
   w(ESPALIER_AT(intervals), r.intervals);
+  w(ESPALIER_AT(accepted), r.accepted, Each{kWords, spec::kAcceptedMax});
 }
 
 // Maps the fields of the scoring message itself.

@@ -45,6 +45,9 @@ struct JobProgress {
   double phase_share = 0;  // completed share of an evaluation, 0 to 1
 };
 
+// Maximum number of TrainingResult::accepted.
+inline constexpr size_t kAcceptedMax = 1'000;
+
 struct TrainingResult {
   int64_t steps = 0;
   double epochs = 0;
@@ -67,6 +70,8 @@ struct TrainingResult {
   std::optional<ChosenThreshold> threshold = {};
   std::string positive = {};  // class whose probability the threshold applies to
   std::optional<PredictionIntervals> intervals = {};
+  // Differences from the earlier run that were accepted when this one was resumed.
+  std::vector<std::string> accepted = {};
 };
 
 // std::monostate: the job has not succeeded.

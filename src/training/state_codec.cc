@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/checksum.h"
+#include "src/base/text.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
 
@@ -389,9 +390,12 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
   if (s.accumulated.size() != accumulated || s.averaged.size() != averaged) {
     return Bad("its accumulated gradient or its averaged weights are not those of the job");
   }
-  const int64_t total = plan.StepsTotal();
-  if (s.step < 0 || s.updates < 0 || s.updates > s.step ||
-      (total > 0 && s.step - s.ensemble.begun_step > total) || s.averaged_updates < 0 ||
+  const int64_t total = plan.StepsTotal(), taken = s.step - s.ensemble.begun_step;
+  if (total > 0 && taken > total) {
+    return Bad("it has taken " + HumanCount(taken) + " steps, more than the " + HumanCount(total) +
+               " of this job. Raise train.epochs or train.steps");
+  }
+  if (s.step < 0 || s.updates < 0 || s.updates > s.step || s.averaged_updates < 0 ||
       s.averaged_updates > s.updates || s.evaluations_without_gain < 0 || s.best_step < -1 ||
       s.best_step > s.step || s.notes.kept_step < -1 || s.notes.kept_step > s.step ||
       s.notes.skipped_steps < 0) {

@@ -23,8 +23,19 @@ size_t OutputBiases(const model::NetworkShape& shape) {
 
 // Returns a prediction that is the same for all rows: the shares of the classes or labels, or the
 // means of the targets, in the units of training. `totals`: sums of an evaluation of these rows.
-std::vector<double> ConstantAnswer(const model::NetworkShape& shape,
-                                   const std::vector<double>& totals) {
+// With the losses mae, huber and quantile, it is the constant at which training starts, if the job
+// has one.
+std::vector<double> ConstantAnswer(const TrainingPlan& plan, const std::vector<double>& totals) {
+  const model::NetworkShape& shape = plan.shape;
+  const spec::Loss loss = shape.loss;
+  const bool by_rank = loss == spec::Loss::kMae || loss == spec::Loss::kHuber ||
+                       loss == spec::Loss::kQuantile;
+  const auto starts = [](const spec::FittedTarget& target) { return target.start != 0; };
+  if (by_rank && std::any_of(plan.targets.begin(), plan.targets.end(), starts)) {
+    std::vector<double> answer;
+    for (const spec::FittedTarget& target : plan.targets) answer.push_back(target.start);
+    return answer;
+  }
   const double* parts = totals.data() + model::kTotalsFixed;
   const double weight = totals[model::kTotalWeight];
   const int64_t answers = shape.answers();
@@ -206,7 +217,7 @@ Action StepMachine<T>::AfterFits() {
 template <typename T>
 Action StepMachine<T>::OnOutOfFold(const std::vector<double>& totals) {
   if (!(totals[model::kTotalWeight] > 0)) return Assemble();
-  state_.ensemble.answer = ConstantAnswer(plan_.shape, totals);
+  state_.ensemble.answer = ConstantAnswer(plan_, totals);
   state_.phase = TrainingPhase::kTrials;
   return Begin();
 }

@@ -218,6 +218,8 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   r.threshold = f.threshold;
   if (r.threshold) r.positive = r.classes[static_cast<size_t>(shape.positive)];
   r.intervals = f.intervals;
+  r.accepted = member.accepted();
+  r.accepted.resize(std::min(r.accepted.size(), spec::kAcceptedMax));
   document.thresholds = r.threshold ? shape.thresholds : std::vector<double>();
   document.threshold = r.threshold;
   if (r.intervals && !r.intervals->half_widths.empty()) document.intervals = r.intervals;

@@ -151,7 +151,17 @@ TEST_CASE("a checkpoint of another job or data is refused") {
   CHECK_THAT(message(later), Contains("train.epochs: "));
   later.accept_end = true;
   CHECK(message(later) == "accepted");
-  CHECK(AcceptedDifferences(header, later)->front().starts_with(kOtherEnd));
+  const auto end = [&] { return AcceptedDifferences(header, later)->front(); };
+  CHECK(end().starts_with(kOtherEnd));
+  CHECK(end().find("learning rate") == std::string::npos);
+  longer.train.schedule.kind = spec::ScheduleKind::kCosine;
+  CheckpointHeader cosine = header;
+  spec::JobSpec shorter = longer;
+  shorter.train.epochs = 10;
+  cosine.job = spec::CanonicalText(shorter);
+  later.job = spec::CanonicalText(longer);
+  CHECK_THAT(AcceptedDifferences(cosine, later)->front(),
+             Says("train.epochs: 10 ... 20 ... cosine ... learning rate"));
   CheckpointDemand demand = Demand();
   demand.data_fingerprint = "data-2";
   CHECK_THAT(message(demand),
@@ -163,7 +173,7 @@ TEST_CASE("a checkpoint of another job or data is refused") {
       Says("its arithmetic ... (arithmetic-1, now arithmetic-2) ... --accept-other-arithmetic"));
   CHECK_THAT(
       message(Demand(Job(64, "/more/*.csv"))),
-      Contains("data.train[]: 11:/data/*.csv in the checkpoint, 11:/more/*.csv in this job") &&
+      Contains("data.train[]: /data/*.csv in the checkpoint, /more/*.csv in this job") &&
           Contains("--accept-other-data"));
 }
 

@@ -407,6 +407,24 @@ TEST_CASE("new values and classes keep drawn weights, others load") {
              Catch::Contains("the column 'city' had other values"));
 }
 
+TEST_CASE("a model with a tensor without a place is refused") {
+  const Model model;
+  const ModelDocument document = Coded();
+  const spec::TensorList network = CodedNetwork(3, 2, 3);
+  const std::vector<float> weights(
+      static_cast<size_t>(network.back().offset + network.back().size), 0.5F);
+  const std::string file = model.Put(document, network, weights);
+  spec::TensorList unscaled = network;
+  unscaled.pop_back();
+  const spec::Preprocessing& fitted = document.preprocessing;
+  CHECK(model.Read({model.Directory(), {}}, network, fitted).ok());
+  const Status refused = model.Read({model.Directory(), {}}, unscaled, fitted).status();
+  CHECK(refused.code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(refused.message(), Says("train.initial: ... layers.0.scale ... model.scaling_layer"));
+  CHECK(model.Read({model.Directory(), {1}}, unscaled, fitted).ok());
+  CHECK(model.Read({file, {}}, unscaled, fitted).ok());
+}
+
 TEST_CASE("layers after the inputs are read for any categories") {
   const Model model;
   ModelDocument document = Coded();

@@ -48,6 +48,7 @@ inline spec::TrainingResult SampleResult() {
   r.best_epochs = {2.5, 4}, r.fits = 2, r.skipped_steps = 4;
   r.threshold = {"f1", 0.25, 0.5, 0.375, true}, r.positive = "yes";
   r.intervals = {.level = 0.75, .half_widths = {2.5}};
+  r.accepted = {"end of training: train.epochs: 5 in the checkpoint, 10 in this job"};
   r.async = spec::AsyncCounts{6, 7};
   return r;
 }

@@ -137,7 +137,8 @@ def result_of(s: Any) -> JobResult:
                                   r.threshold.value_at_half, r.threshold.reached)
         if r.HasField("threshold") else None,
         intervals=PredictionIntervals(r.intervals.level, tuple(r.intervals.half_widths))
-        if r.HasField("intervals") else None)
+        if r.HasField("intervals") else None,
+        accepted=tuple(clean(text) for text in r.accepted))
 
 
 def job_of(s: Any) -> JobInfo:

@@ -241,7 +241,7 @@ def _result(last: Mapping[str, Any]) -> JobResult:
             threshold=_threshold(last.get("threshold")),
             intervals=PredictionIntervals(last["intervals"]["level"],
                                           tuple(last["intervals"]["half_widths"]))
-            if "intervals" in last else None)
+            if "intervals" in last else None, accepted=tuple(last.get("accepted", ())))
     except KeyError as error:
         raise InternalError("the program's result does not have %s. Is its version that of this "
                             "client?" % error) from error

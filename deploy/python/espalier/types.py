@@ -296,6 +296,7 @@ class JobResult:
         fits: number of trainings whose predictions the model averages.
         threshold: None: the job has no ``train.threshold``.
         intervals: None: the job has no ``train.intervals``.
+        accepted: differences from the earlier run that were accepted when this one was resumed.
     """
 
     job: str
@@ -318,6 +319,7 @@ class JobResult:
     fits: int = 1
     threshold: Optional[ChosenThreshold] = None
     intervals: Optional[PredictionIntervals] = None
+    accepted: Tuple[str, ...] = ()
 
     @property
     def best_epoch(self) -> Optional[float]:
