@@ -178,7 +178,8 @@ void CoordinatorCore::OrderEarlyEnd(const JobRecord& job) {
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {
   std::vector<Worker*> free;
   for (auto& [id, worker] : workers_) {
-    if (!worker.at.job && !worker.leaving && worker.session) free.push_back(&worker);
+    const bool stays = !worker.leaving && !worker.doomed && worker.session;
+    if (!worker.at.job && stays) free.push_back(&worker);
   }
   return free;
 }

@@ -62,6 +62,8 @@ class DataFixture {
     const auto reader = MakeShardReader({*files, plan, job});
     for (size_t i = 0; i < plan.shards.size(); ++i) {
       ESPALIER_ASSIGN_OR_RETURN(auto shard, ProfileShard(*reader, static_cast<int>(i)));
+      // A provisional plan leaves the failure to JudgeTable, which this fixture does not call.
+      ESPALIER_RETURN_IF_ERROR(shard.profile.failure);
       profiles.push_back(shard.profile);
       shards.push_back(std::move(shard));
     }

@@ -132,7 +132,7 @@ bool SimCoordinator::InjectReport(const StreamRef& stream, const cluster::FromWo
     return !std::holds_alternative<cluster::IncarnationTaken>(entry);
   });
   if (kept || !actions.send.empty() || !actions.work.empty()) {
-    world_.checks.Fail("a stale report changed the coordinator: report " +
+    world_.checks.Fail("a stale or foreign report changed the coordinator: report " +
                        std::to_string(report.index()));
   }
   return true;

@@ -109,9 +109,16 @@ void World::InjectForeignReport() {
   if (!told.empty() && dice.Below(4) != 0) {
     report = told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
   }
+  // A worker that is to join by plan may send MemberReady of the planned generation, although it
+  // has not received the order yet.
   const bool fits = std::visit(
       [&](const auto& m) {
-        if constexpr (requires { m.generation; }) return m.job == at.job;
+        using M = std::decay_t<decltype(m)>;
+        if constexpr (std::is_same_v<M, cluster::MemberReady>) {
+          return m.job == at.job && m.generation <= at.generation;
+        } else if constexpr (requires { m.generation; }) {
+          return m.job == at.job;
+        }
         return false;
       },
       report);
