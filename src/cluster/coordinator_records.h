@@ -35,7 +35,7 @@ struct CoordinatorRecords {
     Status detached_why;
     int64_t attached_ms = 0;
     int64_t heard_ms = 0;              // time of the newest message, or of the end of the stream
-    bool doomed = false;               // found silent and about to be lost; neither a survivor nor free
+    bool doomed = false;               // silent and about to be lost; not free, not a survivor
     bool awaited = false;              // known from the journal, has not returned yet
     JobPoint at = {};                  // the job in which it takes part; none: free
     size_t place = 0;                  // index among the job's members; SIZE_MAX: still to join
