@@ -134,5 +134,32 @@ TEST_CASE("labels with too many values suggest a regression") {
              Says("the label has 10,001 different values ... 10,000 ... model.task: regression"));
 }
 
+TEST_CASE("labels that differ in nearly every row are refused") {
+  DataFixture f;
+  const auto answer = [&](int rows, const std::function<std::string(int)>& label) {
+    std::string content = "a;y\n";
+    for (int i = 0; i < rows; ++i) content += std::to_string(i) + ";" + label(i) + "\n";
+    f.job.data.csv.delimiter = ';';
+    f.Train(content);
+    return f.Profile().status();
+  };
+  const auto number = [](int i) { return std::to_string(i); };
+  const Status numbers = answer(20, number);
+  CHECK(numbers.code() == StatusCode::kBadInput);
+  REQUIRE(numbers.position());
+  CHECK(numbers.position()->column == "y");
+  CHECK_THAT(numbers.message(), Says("data.label: ... 20 ... 20 ... model.task: regression"));
+  CHECK(answer(19, number).ok());
+  CHECK(answer(20, [](int i) { return std::to_string(i % 18); }).ok());
+  const auto text = [](int i) { return "id" + std::to_string(i); };
+  CHECK_THAT(answer(30, text).message(), Says("data.label: ... Choose another label column"));
+  const auto comma = [](int i) { return std::to_string(i % 25) + ",5"; };
+  CHECK_THAT(answer(100, comma).message(), Says("data.label: ... data.csv.decimal: ','"));
+  CHECK(answer(100, [](int i) { return std::to_string(i % 4) + ",5"; }).ok());
+  const auto day = [](int i) { return "2024-01-" + std::to_string(10 + i % 20); };
+  CHECK(answer(100, day).ok());
+  CHECK_THAT(answer(21, day).message(), Says("data.label: ... holds dates"));
+}
+
 }  // namespace
 }  // namespace espalier::data

@@ -19,7 +19,8 @@ Strings Repeated(int64_t count, const std::function<std::string(int64_t)>& value
 
 std::string WordOf(Undecided::Why why) {
   constexpr const char* kWords[] = {"decimal comma", "thousands",   "either comma",
-                                    "written",       "date format", "zone"};
+                                    "written",       "date format", "zone",
+                                    "date"};
   return std::string("undecided: ") + kWords[static_cast<int>(why)];
 }
 
@@ -165,6 +166,60 @@ TEST_CASE("an undecided column names the keys that settle it") {
   CHECK_THAT(fault({"02/03/2024"}, true),
              Catch::Contains("date_format") && Catch::Contains("'%d/%m/%Y' or '%m/%d/%Y'"));
   CHECK_THAT(fault({"5kg"}, true), Catch::Contains("type: categorical"));
+}
+
+ColumnSample Labels(const Strings& values, int64_t times = 1) {
+  ColumnSample sample;
+  for (const std::string& value : values) sample.Add(value, {}, nullptr, times);
+  return sample;
+}
+
+std::string LabelWord(const Strings& values, int64_t times = 1) {
+  const auto undecided = UndecidedLabel(Labels(values, times));
+  return undecided ? WordOf(undecided->why) : "";
+}
+
+TEST_CASE("a label written as numbers or dates needs a decision") {
+  CHECK(LabelWord({"-7,31", "6,95", "5"}) == "undecided: decimal comma");
+  CHECK(LabelWord({"1,5", "2", "3"}) == "undecided: decimal comma");
+  CHECK(LabelWord({"$73.13", "$69.49"}) == "undecided: written");
+  CHECK(LabelWord({"12%", "7%"}) == "undecided: written");
+  CHECK(LabelWord({"1,234,567", "2,000,000"}) == "undecided: thousands");
+  CHECK(LabelWord({"2024-01-01", "2024-01-02"}) == "undecided: date");
+  CHECK(LabelWord({"02/03/2024", "03/03/2024"}) == "undecided: date format");
+  CHECK(LabelWord({"yes", "no"}).empty());
+  CHECK(LabelWord({"0", "1", "2"}).empty());
+  CHECK(LabelWord({"1", "2", "2a"}).empty());
+  CHECK(LabelWord({"1.5", "2.5", "1,5"}).empty());
+  CHECK(LabelWord({"2WD", "4WD"}, 10).empty());
+}
+
+TEST_CASE("the fault of a label names keys of the job") {
+  const auto fault = [](const Strings& values, bool many) {
+    const ColumnFacts facts = {.name = "y", .csv = true, .label = true, .many = many};
+    return UndecidedFault("y", facts, *UndecidedLabel(Labels(values)));
+  };
+  CHECK_THAT(fault({"-7,31", "6,95"}, false),
+             Catch::StartsWith("data.label: column 'y' holds numbers with a decimal comma") &&
+                 Catch::Contains("data.csv.decimal: ','") &&
+                 Catch::Contains("model.task: classification"));
+  CHECK_THAT(fault({"-7,31", "6,95"}, true),
+             Catch::Contains("data.csv.decimal: ','; or choose another data.label") &&
+                 !Catch::Contains("model.task"));
+  CHECK_THAT(fault({"2024-01-01"}, false), Catch::Contains("holds dates (found '2024-01-01'"));
+  CHECK_THAT(fault({"02/03/2024"}, false), !Catch::Contains("date_format"));
+}
+
+TEST_CASE("whole labels that nearly all differ are a target") {
+  const auto task = [](int rows, int classes) {
+    return TaskOfLabel(
+               Labels(Repeated(rows, [=](int64_t i) { return std::to_string(i % classes); })))
+        .task;
+  };
+  CHECK(task(9, 9) == spec::Task::kClassification);
+  CHECK(task(10, 10) == spec::Task::kRegression);
+  CHECK(task(20, 18) == spec::Task::kClassification);
+  CHECK(task(20, 19) == spec::Task::kRegression);
 }
 
 }  // namespace

@@ -68,6 +68,25 @@ TEST_CASE("labels decide the task") {
   CHECK(given.job.model.task == spec::Task::kRegression);
 }
 
+TEST_CASE("a label of written numbers is refused unless classes are given") {
+  DataFixture f;
+  const std::string csv = Csv("x;y", 100, [](int64_t i) {
+    return std::to_string(i * i) + ";" + std::to_string(i % 30) + ",5";
+  });
+  const auto status = [&](const std::string& more) {
+    const std::string yaml = "data: {train: " + f.Train(csv) +
+                             ", label: y, csv: {delimiter: \";\"}}\noutput: m\n" + more;
+    return JobCompletion::Read(yaml, "job.yaml")->Complete(*f.files).status();
+  };
+  const Status refused = status("");
+  CHECK(refused.code() == StatusCode::kInvalidArgument);
+  REQUIRE(refused.position());
+  CHECK(refused.position()->column == "y");
+  CHECK_THAT(refused.message(), Catch::Contains("data.csv.decimal: ','") &&
+                                    Catch::Contains("model.task: classification"));
+  CHECK(status("model: {task: classification}\n").ok());
+}
+
 TEST_CASE("a table of few rows keeps all of them") {
   DataFixture f;
   const auto row = [](int64_t i) { return std::to_string(i) + ".5," + (i % 2 ? "a" : "b"); };

@@ -12,6 +12,8 @@ namespace {
 
 // A column with this few values may be a category although its values have a unit: "2WD", "4WD".
 constexpr size_t kGradesMax = 20;
+// Minimum number of labels of which TaskOfLabel asks whether nearly all differ.
+constexpr int64_t kDifferentLabelsMin = 10;
 
 bool IsWord(std::string_view text) { return text.size() > 1 && BooleanWord(text).has_value(); }
 
@@ -65,6 +67,12 @@ std::optional<Undecided> FindUndecided(const ColumnSample& sample) {
                       sample.values() >= 10 * static_cast<int64_t>(texts.different.size());
   if (grades || texts.units.size() > 3) return std::nullopt;
   return NumberUndecided(texts);
+}
+
+// Returns the end of the message for a label of dates. No key makes a date a target.
+std::string DateLabel(const Undecided& undecided, const std::string& last) {
+  return "dates (found " + Quoted(undecided.example) +
+         ", expected numbers or classes). Write numbers such as days, " + last;
 }
 
 std::string Shown(char byte) { return byte == '\'' ? "\"'\"" : "'" + std::string(1, byte) + "'"; }
@@ -198,6 +206,21 @@ void ColumnSample::AddEvidence(spec::FeatureType type, const spec::ColumnEvidenc
   AddTexts(evidence.texts, rules, format);
 }
 
+std::optional<Undecided> UndecidedLabel(const ColumnSample& sample) {
+  if (sample.texts() == nullptr) return std::nullopt;
+  const ColumnSample::Texts& texts = *sample.texts();
+  if (!Half(sample.numbers(), sample)) {
+    if (auto undecided = FindUndecided(sample)) return undecided;
+    if (sample.dates() == 0 || !Half(sample.dates(), sample)) return std::nullopt;
+    return Undecided{.why = Undecided::Why::kDate, .example = texts.first};
+  }
+  // In a regression, the other texts are bad rows. Among few integers they would be classes.
+  const bool classes = sample.whole() && sample.different_numbers().size() <= kWholeClassesMax;
+  const bool all = sample.numbers() + texts.written == sample.values();
+  if (!classes || !all || texts.written == 0 || texts.with_unit > 0) return std::nullopt;
+  return NumberUndecided(texts);
+}
+
 LabelTask TaskOfLabel(const ColumnSample& sample) {
   constexpr spec::Task kClasses = spec::Task::kClassification, kNumbers = spec::Task::kRegression;
   if (sample.values() == 0) return {kClasses, "the label has no value in the sampled rows"};
@@ -207,6 +230,13 @@ LabelTask TaskOfLabel(const ColumnSample& sample) {
   if (different > kWholeClassesMax) {
     return {kNumbers,
             "the label has more than " + std::to_string(kWholeClassesMax) + " whole numbers"};
+  }
+  const auto values = static_cast<double>(sample.values());
+  if (sample.numbers() == sample.values() && sample.values() >= kDifferentLabelsMin &&
+      static_cast<double>(different) > kDifferentLabelsShare * values) {
+    return {kNumbers, "the label has " + std::to_string(different) +
+                          " different whole numbers in " + std::to_string(sample.values()) +
+                          " rows"};
   }
   return {kClasses, "the label has " + std::to_string(different) +
                         (different == 1 ? " whole number" : " different whole numbers")};
@@ -246,13 +276,18 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
 std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
                            const Undecided& undecided) {
   const std::string otherwise =
-      "make it a category by a group of data.features.groups with type: categorical, or leave it "
-      "out by data.features.exclude";
-  const std::string rest = facts.csv ? "; or " + otherwise : "; write numbers, " + otherwise;
+      facts.many    ? "choose another data.label"
+      : facts.label ? "set model.task: classification if these texts are classes, or choose another "
+                      "data.label"
+                    : "make it a category by a group of data.features.groups with type: "
+                    "categorical, or leave it out by data.features.exclude";
+  const std::string last = (facts.many ? "or " : "") + otherwise;
+  const std::string rest = facts.csv ? "; or " + otherwise : "; write numbers, " + last;
   const auto set = [&](const std::string& key, char value) {
     return "data.csv." + key + ": " + Shown(value);
   };
-  const std::string start = "data.features: column " + Quoted(column) + " holds ";
+  const std::string start =
+      (facts.label ? "data.label: column " : "data.features: column ") + Quoted(column) + " holds ";
   const std::string such = " (found " + Quoted(undecided.example) + ")";
   switch (undecided.why) {
     case Undecided::Why::kDecimalComma: {
@@ -270,11 +305,15 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
              rest;
     case Undecided::Why::kWritten:
       return start + "numbers written with a currency, a percent sign, a unit or another sign" +
-             such + ". Write plain numbers, " + otherwise;
+             such + ". Write plain numbers, " + last;
+    case Undecided::Why::kDate:
+      return start + DateLabel(undecided, last);
     case Undecided::Why::kZone:
+      if (facts.label) return start + DateLabel(undecided, last);
       return start + "dates with the name of a time zone" + such +
              ". Write them in UTC or with an offset such as +01:00, " + otherwise;
     case Undecided::Why::kDateFormat:
+      if (facts.label) return start + DateLabel(undecided, last);
       break;
   }
   std::string formats;

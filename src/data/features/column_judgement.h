@@ -26,6 +26,8 @@ inline constexpr int64_t kIdentifierValuesMin = 50;
 inline constexpr double kIdentifierShare = 0.95;
 // Maximum number of different integers in a label whose integers are classes.
 inline constexpr size_t kWholeClassesMax = 20;
+// Labels are nearly all different if more than this fraction of them differ.
+inline constexpr double kDifferentLabelsShare = 0.9;
 // Minimum number of rows to leave out a column without differences. With fewer, it is a feature.
 inline constexpr int64_t kWholeTableRowsMin = 10;
 
@@ -108,7 +110,7 @@ class ColumnSample {
 
 // Task that fits these labels, with the reason as text: "the label has 3 whole numbers".
 //   classification  text, or words for true and false, or few different integers
-//   regression      other numbers
+//   regression      other numbers, and integers that are different in nearly every row
 struct LabelTask {
   spec::Task task = spec::Task::kClassification;
   std::string why;
@@ -121,6 +123,8 @@ struct ColumnFacts {
   bool complete = false;  // the sample contains all training rows
   bool index = false;     // the file declares it as the index of a data frame
   bool csv = false;       // csv.decimal and csv.thousands apply
+  bool label = false;     // the column is the label
+  bool many = false;      // the label has too many different texts for classes
 };
 
 // A column that cannot be read without a decision by the user.
@@ -132,6 +136,7 @@ struct Undecided {
     kWritten,       // numbers with a currency, a percent sign, a unit or another sign
     kDateFormat,    // set date_format
     kZone,          // dates with the name of a time zone
+    kDate,          // a label of dates
   };
   Why why = Why::kDateFormat;
   std::string example;
@@ -152,6 +157,10 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //   left out     text that is different in nearly every row
 //   categorical  otherwise
 Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts);
+
+// Returns the decision that a label needs before its texts can be classes: the label is written as
+// numbers or dates. Nothing: the label has no such form.
+std::optional<Undecided> UndecidedLabel(const ColumnSample& sample);
 
 // Returns the error message for the column, with the keys that resolve the decision.
 std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,

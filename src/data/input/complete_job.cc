@@ -103,6 +103,7 @@ Result<JobCompletion::Completed> JobCompletion::Complete(const storage::FileSyst
     outlook.features = FeatureColumns(completed.input.schema);
     if (!request_.task()) {
       const auto label = static_cast<size_t>(completed.input.schema.label.front());
+      ESPALIER_RETURN_IF_ERROR(CheckLabel(completed.input, likely_, sample.columns[label]));
       LabelTask task = TaskOfLabel(sample.columns[label]);
       outlook.task = task.task;
       completed.task_why = std::move(task.why);

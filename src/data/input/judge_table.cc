@@ -97,7 +97,7 @@ class TableJudge {
 
   Result<TableJudgement> Run(bool task_open) {
     ESPALIER_RETURN_IF_ERROR(JudgeColumns());
-    if (task_open) JudgeTask();
+    if (task_open) ESPALIER_RETURN_IF_ERROR(JudgeTask());
     if (judgement_.notes.empty() && all_.failure != nullptr) return *all_.failure;
     return std::move(judgement_);
   }
@@ -238,7 +238,7 @@ class TableJudge {
     }
   }
 
-  void JudgeTask() {
+  Status JudgeTask() {
     const int32_t label = plan_.schema.label.front();
     const spec::ColumnEvidence* evidence = EvidenceOf(label);
     const auto& targets = evidence == nullptr ? all_.targets : all_.clean_targets;
@@ -249,16 +249,18 @@ class TableJudge {
       sample.AddStats(spec::FeatureType::kNumeric, targets.front());
     }
     if (evidence != nullptr) sample.AddTexts(evidence->texts, rules_, nullptr);
-    if (sample.values() == 0) return;
-    LabelTask task = TaskOfLabel(sample);
+    if (sample.values() == 0) return {};
     // Numbers remain numbers, even if shards contain only few integers.
     const bool numbers = 2 * sample.numbers() >= sample.values();
-    if (job_.model.task == spec::Task::kRegression && numbers) return;
-    if (task.task == job_.model.task) return;
+    if (job_.model.task == spec::Task::kRegression && numbers) return {};
+    ESPALIER_RETURN_IF_ERROR(CheckLabel(plan_, job_, sample));
+    LabelTask task = TaskOfLabel(sample);
+    if (task.task == job_.model.task) return {};
     Note("the task is " + std::string(spec::NameOf(task.task)) + ": " + task.why +
          ", although the sampled rows meant " + spec::NameOf(job_.model.task));
     judgement_.task = task.task;
     judgement_.task_why = std::move(task.why);
+    return {};
   }
 
   void Note(std::string line) {
@@ -277,6 +279,21 @@ class TableJudge {
 };
 
 }  // namespace
+
+Status CheckLabel(const spec::InputPlan& plan, const spec::JobSpec& job,
+                  const ColumnSample& labels) {
+  const std::optional<Undecided> undecided = UndecidedLabel(labels);
+  if (!undecided) return {};
+  const std::string& file = plan.files.front().path;
+  const ColumnFacts facts = {
+      .name = plan.schema.names[static_cast<size_t>(plan.schema.label.front())],
+      .csv = spec::FormatOf(job.data, file) == spec::DataFormat::kCsv,
+      .label = true};
+  return InvalidArgument(UndecidedFault(facts.name, facts, *undecided))
+      .At({.file = file,
+           .column = Printable(facts.name),
+           .text = Printable(undecided->example)});
+}
 
 Result<TableJudgement> JudgeTable(const spec::InputPlan& plan, const spec::JobSpec& job,
                                   std::span<const spec::ShardProfile> profiles, bool task_open) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/features/column_judgement.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -23,6 +24,11 @@ struct TableJudgement {
   std::string task_why;
   std::vector<std::string> notes;  // one line per difference from the plan; none: the plan is right
 };
+
+// Checks a label whose task is open. kInvalidArgument: it is written as numbers or dates that only a
+// decision by the user makes targets or classes (UndecidedLabel).
+Status CheckLabel(const spec::InputPlan& plan, const spec::JobSpec& job,
+                  const ColumnSample& labels);
 
 // `profiles`: profiles of all shards. The first one may hold the counts of categories of all, and
 // the first one with evidence may hold the evidence of all. `task_open`: the labels decide the

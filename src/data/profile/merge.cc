@@ -7,6 +7,7 @@
 
 #include "src/base/text.h"
 #include "src/data/features/class_weights.h"
+#include "src/data/features/column_judgement.h"
 #include "src/data/features/column_stats.h"
 #include "src/data/features/fit_features.h"
 #include "src/data/features/keep_fitted.h"
@@ -23,6 +24,8 @@ namespace espalier::data {
 namespace {
 
 constexpr size_t kClassesNamed = 3;  // in the note on classes without training rows
+// Minimum number of training rows of which CheckClasses asks whether labels repeat.
+constexpr int64_t kClassRowsMin = 20;
 
 int64_t Sum(const std::map<std::string, int64_t>& counts) {
   int64_t sum = 0;
@@ -409,7 +412,11 @@ class Merger {
     const spec::ValidationSpec& validation = job_.data.validation;
     if (validation.draws() || validation.bounded()) AddHeldOutClasses();
     JoinSpellings(&labels_);
-    if (keeps_answers()) JoinEarlierClasses();
+    if (keeps_answers()) {
+      JoinEarlierClasses();
+    } else {
+      ESPALIER_RETURN_IF_ERROR(CheckClasses());
+    }
     std::vector<std::string>& classes = result_.preprocessing.classes;
     bool numeric = true;
     for (const auto& [text, count] : labels_) {
@@ -455,6 +462,37 @@ class Merger {
       result_.preprocessing.label_smoothing = std::min(job_.model.label_smoothing, share);
     }
     return {};
+  }
+
+  // Refuses labels that are different in nearly every training row, and many that are written as
+  // numbers or dates. The model could not learn such classes.
+  Status CheckClasses() const {
+    if (result_.train_rows < kClassRowsMin || labels_.size() > kClassesMax) return {};
+    ColumnSample sample;
+    size_t different = 0;
+    for (const auto& [text, rows] : labels_) {
+      if (rows == 0) continue;  // all its rows are held out
+      ++different;
+      sample.Add(text, {}, nullptr, rows);
+    }
+    const bool nearly_all = static_cast<double>(different) >
+                            kDifferentLabelsShare * static_cast<double>(result_.train_rows);
+    const std::optional<Undecided> undecided = UndecidedLabel(sample);
+    if (undecided && (nearly_all || different > kWholeClassesMax)) {
+      const bool csv =
+          spec::FormatOf(job_.data, plan_.files.front().path) == spec::DataFormat::kCsv;
+      InputPosition at = AtLabel();
+      const ColumnFacts facts = {.name = at.column, .csv = csv, .label = true, .many = true};
+      at.text = Printable(undecided->example);
+      return BadInput(UndecidedFault(at.column, facts, *undecided)).At(std::move(at));
+    }
+    if (!nearly_all) return {};
+    const bool numbers = 2 * sample.numbers() >= sample.values();
+    return BadInput("data.label: the labels are different in nearly every row (found " +
+                    HumanCount(different) + " in " + HumanCount(result_.train_rows) +
+                    " training rows, expected classes that repeat). " +
+                    (numbers ? "Set model.task: regression" : "Choose another label column"))
+        .At(AtLabel());
   }
 
   // Adds the classes of the earlier model to the labels, in its spelling.

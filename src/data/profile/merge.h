@@ -29,7 +29,8 @@ namespace espalier::data {
 //
 // Errors: more bad rows than the limit; no training rows; a validation or test set that the job
 // requests but that has no rows; more than kCategoriesMax values in a vocabulary; only one class,
-// more than kClassesMax, or not two classes for binary cross-entropy; a label in test rows, or in
+// more than kClassesMax, or not two classes for binary cross-entropy; labels that are different in
+// nearly every row, or many labels written as numbers or dates; a label in test rows, or in
 // validation rows that are not drawn, that no training row has (metrics would then mean nothing); a
 // model.positive that is not a class, or a threshold without exactly two classes; weights that are
 // all 0; statistics that overflow.
