@@ -117,7 +117,7 @@ constexpr KeyDoc kDocs[] = {
      "29.02.2024, 2024-02-29 23:59:58 or 20240229T235958, with Z, UTC or an offset after the time "
      "or without one; Parquet's dates and timestamps; or numbers: 20240229 is that day and 202402 "
      "that month (years 1900 to 2199), other numbers are seconds since 1970. A column whose dates "
-     "are all in January 1970 is an error. categorical: text or whole numbers. Blanks at "
+     "are all in 1970 is an error. categorical: text or whole numbers. Blanks at "
      "both ends are removed, and 1.0 equals 1. Parquet's dates are text such as 2024-02-29, its "
      "timestamps text such as 2024-02-29 23:59:58.5 in UTC."},
     {"data.features.groups[].scale", "minmax",

@@ -272,7 +272,7 @@ TEST_CASE("a header of numbers is a row, except if it counts up") {
   CHECK(f.Plan().ok());
 }
 
-TEST_CASE("dates that are all in January 1970 are an error") {
+TEST_CASE("dates that are all in 1970 are an error") {
   DataFixture f;
   spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
   group.columns = {std::string("d")};
@@ -282,6 +282,14 @@ TEST_CASE("dates that are all in January 1970 are an error") {
   group.parts = {spec::DatePart::kEpoch};
   CHECK_THAT(f.Profile().status().message(), Catch::Contains("January 1970"));
   group.date_format = "%Y";
+  CHECK(f.Profile().ok());
+  f.Train("d,y\n1012024,0\n31122024,1\n");
+  group.date_format = "auto";
+  CHECK_THAT(f.Profile().status().message(), Says("all dates ... are in 1970"));
+  group.parts = spec::FeatureGroup().parts;
+  CHECK_THAT(f.Profile().status().message(), Says("all dates ... are in 1970"));
+  group.date_format = "%d%m%Y";
+  f.Train("d,y\n01012024,0\n31122024,1\n");
   CHECK(f.Profile().ok());
   f.Train("d,y\n1700000000,0\n1700000001,1\n");
   group.date_format = "auto";

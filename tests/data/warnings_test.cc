@@ -92,6 +92,19 @@ TEST_CASE("a column that alone predicts the label gives a warning") {
   CHECK(warnings[0].starts_with(warning));
 }
 
+TEST_CASE("a random number predicts none of many or rare classes") {
+  DataFixture f;
+  const auto warnings = [&](int rows, const std::function<int(int)>& label) {
+    return Warnings(f, Rows("a,b,y", rows, [&](int i) {
+                      return std::to_string(Noise(i)) + "," + std::to_string(Noise(5 * i + 3)) +
+                             ",c" + std::to_string(label(i));
+                    }));
+  };
+  CHECK(warnings(120, [](int i) { return i % 60; }).empty());
+  CHECK(warnings(120, [](int i) { return i % 40 == 7 ? 1 : 0; }).empty());
+  CHECK(warnings(300, [](int i) { return Noise(i) / 500; }).size() == 1);
+}
+
 TEST_CASE("rows in order of time give a warning of a random split") {
   DataFixture f;
   const auto row = [](int i) {

@@ -99,37 +99,47 @@ std::string NameOfFeature(const spec::Schema& schema, size_t feature) {
 }
 
 // Returns whether all moments are in January 1970, as happens when numbers of days or years are
-// read as seconds. Returns false too if the parts of the date do not show it.
-bool IsFirstMonth(const spec::InputPlan& plan, std::span<const spec::ColumnStats> stats,
-                  size_t feature) {
-  constexpr double kMonthSeconds = 31 * 86'400;
+// read as seconds. `year`: in any month of 1970, as happens with 29022024. Returns false too if the
+// parts of the date do not show it.
+bool IsBegin(const spec::InputPlan& plan, std::span<const spec::ColumnStats> stats, size_t feature,
+             bool year) {
+  const double end = (year ? 365 : 31) * 86'400.0;
   bool is_shown = false;
   for (size_t i = feature; i < stats.size(); ++i) {
     if (plan.schema.features[i] != plan.schema.features[feature]) break;
     const spec::DatePart part = plan.schema.rule(i).part;
     const double last = part == spec::DatePart::kYear    ? 1970
-                        : part == spec::DatePart::kMonth ? 1
-                        : part == spec::DatePart::kEpoch ? kMonthSeconds - 1
+                        : part == spec::DatePart::kMonth ? (year ? 12 : 1)
+                        : part == spec::DatePart::kEpoch ? end - 1
                                                          : 0;
     if (last == 0) continue;
-    const double first = part == spec::DatePart::kEpoch ? 0 : last;
+    const double first = part == spec::DatePart::kEpoch   ? 0
+                         : part == spec::DatePart::kMonth ? 1
+                                                          : last;
     if (stats[i].count == 0 || stats[i].min < first || stats[i].max > last) return false;
     is_shown = is_shown || part != spec::DatePart::kMonth;
   }
   return is_shown;
 }
 
-// Checks each column of dates once, at its first feature.
-Status CheckMoments(const spec::InputPlan& plan, std::span<const spec::ColumnStats> stats,
-                    size_t feature) {
+// Checks each column of dates once, at its first feature. A group of dates without a format may
+// have read any numbers as seconds.
+Status CheckMoments(const spec::InputPlan& plan, const spec::JobSpec& job,
+                    std::span<const spec::ColumnStats> stats, size_t feature) {
   const spec::Schema& schema = plan.schema;
+  const spec::FeatureRule rule = schema.rule(feature);
+  const auto none = [](const std::string& format) { return format.empty() || format == "auto"; };
+  const bool year = rule.group >= 0 &&
+                    none(spec::OptionsOf(job.data.features, rule).date_format) &&
+                    none(job.data.features.date_format);
   const bool first = feature == 0 || schema.features[feature - 1] != schema.features[feature];
-  const bool date = schema.rule(feature).type == spec::FeatureType::kDate;
-  if (!date || !first || !IsFirstMonth(plan, stats, feature)) return {};
-  return BadInput(
-             "all dates of the column are in January 1970, so its numbers seem to count something "
-             "other than seconds since 1970; set date_format in data.features.groups (such as '%Y' "
-             "of years), or make the column numeric")
+  const bool date = rule.type == spec::FeatureType::kDate;
+  if (!date || !first || !IsBegin(plan, stats, feature, year)) return {};
+  const bool january = IsBegin(plan, stats, feature, false);
+  return BadInput("all dates of the column are in " + std::string(january ? "January " : "") +
+                  "1970, so its numbers seem to be something other than seconds since 1970; set "
+                  "date_format in data.features.groups (such as '%Y' for years), or make the "
+                  "column numeric")
       .At({.file = plan.files.front().path,
            .column = schema.names[static_cast<size_t>(schema.features[feature])]});
 }
@@ -166,7 +176,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
   std::vector<spec::FittedFeature> features;
   size_t vocabulary = 0, next_sampled = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
-    ESPALIER_RETURN_IF_ERROR(CheckMoments(plan, stats, i));
+    ESPALIER_RETURN_IF_ERROR(CheckMoments(plan, job, stats, i));
     const spec::FeatureRule rule = plan.schema.rule(i);
     const spec::FeatureOptions options = spec::OptionsOf(job.data.features, rule);
     const bool number = rule.type != spec::FeatureType::kCategorical;

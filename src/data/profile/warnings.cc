@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -120,9 +121,21 @@ class WarningFinder {
     return static_cast<double>(best) / static_cast<double>(labels.size());
   }
 
+  // Returns the number of times that the label changes from row to row, in a random order of the
+  // rows: n (1 - sum of the squared fractions of the labels).
+  static double RandomChanges(const Pairs& pairs) {
+    std::map<double, double> rows;
+    for (const auto& [value, label] : pairs) ++rows[label];
+    const auto all = static_cast<double>(pairs.size());
+    double same = 0;
+    for (const auto& [label, count] : rows) same += count * count / all;
+    return all - same;
+  }
+
   // Predicts the label of each row as the most common label of its value, and returns the fraction
   // of correct predictions. A value that occurs once is no evidence for a category. For a number,
-  // the labels may change only a few times along the sorted values.
+  // the labels may change only a few times along the sorted values, and far less often than in a
+  // random order.
   static double Predicted(const Pairs& pairs, bool category, size_t classes) {
     double right = 0, last = 0;
     size_t changes = 0;
@@ -140,7 +153,10 @@ class WarningFinder {
       last = best->first;
       i = end;
     }
-    if (!category && changes > 2 * classes) return 0;
+    constexpr double kFewer = 3;
+    const bool few = changes <= 2 * classes &&
+                     kFewer * static_cast<double>(changes) <= RandomChanges(pairs);
+    if (!category && !few) return 0;
     return right / static_cast<double>(pairs.size());
   }
 
