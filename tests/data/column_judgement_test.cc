@@ -20,7 +20,7 @@ Strings Repeated(int64_t count, const std::function<std::string(int64_t)>& value
 std::string WordOf(Undecided::Why why) {
   constexpr const char* kWords[] = {"decimal comma", "thousands",   "either comma",
                                     "written",       "date format", "zone",
-                                    "date"};
+                                    "date",          "blanks",      "point"};
   return std::string("undecided: ") + kWords[static_cast<int>(why)];
 }
 
@@ -108,7 +108,9 @@ TEST_CASE("numbers with separators or units need a key") {
     INFO(text);
     CHECK(Judged({text, text}) == "undecided: written");
   }
-  CHECK(Judged({"28.7\xC2\xA0", "1\xC2\xA0"}) != "categorical");
+  CHECK(Judged({"28.7\xC2\xA0", "1\xC2\xA0"}) == "undecided: blanks");
+  CHECK(Judged({"0,731", "0,250"}) == "undecided: decimal comma");
+  CHECK(Judged({"192.168.100.100", "192.168.101.101"}) == "categorical");
   CHECK(Judged({"A12", "B7", "3rd Street"}) == "categorical");
   CHECK(Judged({"1.2.3.4", "10-20", "12:30"}) == "categorical");
   CHECK(Judged({"1st", "2nd", "3rd", "4th"}) == "categorical");
@@ -122,6 +124,12 @@ TEST_CASE("a declared number format is read") {
   CHECK(Judged({"28,7", "1,25"}, {.name = "a"}, ValueRules(data, true)) == "numeric");
   CHECK(Judged({"28,7", "1,25"}, {.name = "a"}, ValueRules(data, false)) ==
         "undecided: decimal comma");
+  CHECK(Judged({"28.7", "1.25"}, {.name = "a"}, ValueRules(data, true)) == "undecided: point");
+  data.csv.thousands = '.';
+  CHECK(Judged({"192.168.100.100", "192.168.101.101"}, {.name = "a"}, ValueRules(data, true)) ==
+        "categorical");
+  CHECK(Judged({"1.234", "2.000"}, {.name = "a"}, ValueRules(data, true)) == "numeric");
+  data.csv.thousands.reset();
   data.null_values = {"unknown"};
   CHECK(Judged({"1,5", "unknown", "unknown"}, {.name = "a"}, ValueRules(data, true)) == "numeric");
 }
@@ -166,6 +174,11 @@ TEST_CASE("an undecided column names the keys that settle it") {
   CHECK_THAT(fault({"02/03/2024"}, true),
              Catch::Contains("date_format") && Catch::Contains("'%d/%m/%Y' or '%m/%d/%Y'"));
   CHECK_THAT(fault({"5kg"}, true), Catch::Contains("type: categorical"));
+  CHECK_THAT(fault({"0,731"}, true),
+             Catch::Contains("data.csv.decimal: ','") && !Catch::Contains("thousands"));
+  CHECK_THAT(fault({"2.5\xC2\xA0"}, true),
+             Catch::Contains("no-break spaces") && Catch::Contains("data.csv.thousands: ' '"));
+  CHECK_THAT(fault({"2.5\xC2\xA0"}, false), !Catch::Contains("data.csv"));
 }
 
 ColumnSample Labels(const Strings& values, int64_t times = 1) {

@@ -46,8 +46,44 @@ TEST_CASE("numbers follow the job's decimal sign and separator") {
   CHECK(Number(french,
                "1\xE2\x80\xAF"
                "234") == 1234.0);
+  CHECK(Number(french,
+               "\xC2\xA0-1\xE2\x80\x87"
+               "234,5\xC2\xA0") == -1234.5);
+  CHECK_FALSE(Number(english, "0,123"));
+  CHECK_FALSE(Number(english, "-01,234"));
+  CHECK(Number(english, "0.5") == 0.5);
+  CHECK_FALSE(Number(german, "1.100e-05"));
+  CHECK_FALSE(Number(german, "1.100,5e3"));
+  CHECK(Number(german, "1,5e3") == 1500.0);
+  CHECK(Number(german, "192.168.100.200") == 192168100200.0);
   CHECK_FALSE(comma.plain());
   CHECK(Rules({}, {}).plain());
+}
+
+TEST_CASE("an address is four numbers up to 255") {
+  for (const char* text : {"192.168.100.200", "0.0.0.0", "8.8.8.8"}) CHECK(IsAddress(text));
+  for (const char* text : {"192.168.100.256", "1.2.3", "1.2.3.4.5", "1.2.3.", "1.2.3.4a",
+                           "1234.1.1.1", "", "1,2,3,4"}) {
+    INFO(text);
+    CHECK_FALSE(IsAddress(text));
+  }
+}
+
+TEST_CASE("written numbers have only the forms that can be meant") {
+  const auto read = [](const char* text) {
+    WrittenNumber how;
+    CHECK(ReadWrittenNumber(text, &how));
+    return how;
+  };
+  CHECK(read("0,731").decimal_comma);
+  CHECK_FALSE(read("0,731").either_comma);
+  CHECK(read("1,731").either_comma);
+  CHECK(read("-0.7313\xC2\xA0").blanks);
+  CHECK_FALSE(read("1\xC2\xA0"
+                   "234")
+                  .blanks);
+  WrittenNumber how;
+  CHECK_FALSE(ReadWrittenNumber("192.168.100.200", &how));
 }
 
 TEST_CASE("texts and numbers of null_values are null") {

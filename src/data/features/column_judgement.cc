@@ -45,8 +45,12 @@ Undecided NumberUndecided(const ColumnSample::Texts& texts) {
     found.why = Undecided::Why::kDecimalComma;
   } else if (how.thousands != 0) {
     found.why = Undecided::Why::kThousands;
-  } else {
+  } else if (how.either_comma) {
     found.why = Undecided::Why::kEitherComma;
+  } else if (how.blanks) {
+    found.why = Undecided::Why::kBlanks;
+  } else {
+    found.why = Undecided::Why::kPoint;
   }
   return found;
 }
@@ -116,6 +120,7 @@ void ColumnSample::AddText(std::string_view text, const DateFormat* format, int6
   note(&t.written, &t.like_number);
   t.how.decimal_comma |= how.decimal_comma;
   t.how.either_comma |= how.either_comma;
+  t.how.blanks |= how.blanks;
   t.how.sign |= how.sign;
   t.how.currency |= how.currency;
   t.how.percent |= how.percent;
@@ -140,7 +145,8 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   if (kind == NumberKind::kNull) return;
   NoteValue(text.substr(0, kDifferentBytes));
   values_ += times;
-  if (kind == NumberKind::kNotNumber || (format != nullptr && format->Parse(text))) {
+  if (kind == NumberKind::kNotNumber || IsAddress(text) ||
+      (format != nullptr && format->Parse(text))) {
     return AddText(text, format, times);
   }
   counts_ = counts_ && times == 1 && (begins_ ? value == std::floor(value) : value == last_ + 1);
@@ -277,10 +283,10 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
                            const Undecided& undecided) {
   const std::string otherwise =
       facts.many    ? "choose another data.label"
-      : facts.label ? "set model.task: classification if these texts are classes, or choose another "
-                      "data.label"
+      : facts.label ? "set model.task: classification if these texts are classes, or choose "
+                      "another data.label"
                     : "make it a category by a group of data.features.groups with type: "
-                    "categorical, or leave it out by data.features.exclude";
+                      "categorical, or leave it out by data.features.exclude";
   const std::string last = (facts.many ? "or " : "") + otherwise;
   const std::string rest = facts.csv ? "; or " + otherwise : "; write numbers, " + last;
   const auto set = [&](const std::string& key, char value) {
@@ -306,6 +312,14 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
     case Undecided::Why::kWritten:
       return start + "numbers written with a currency, a percent sign, a unit or another sign" +
              such + ". Write plain numbers, " + last;
+    case Undecided::Why::kBlanks:
+      return start + "numbers with no-break spaces around them" + such +
+             (facts.csv ? ". Remove these spaces or set " + set("thousands", ' ')
+                        : ". Remove these spaces") +
+             "; or " + otherwise;
+    case Undecided::Why::kPoint:
+      return start + "numbers that data.csv.decimal or data.csv.thousands excludes" + such +
+             ". Remove these keys, or write the numbers in their form; or " + otherwise;
     case Undecided::Why::kDate:
       return start + DateLabel(undecided, last);
     case Undecided::Why::kZone:

@@ -137,6 +137,8 @@ struct Undecided {
     kDateFormat,    // set date_format
     kZone,          // dates with the name of a time zone
     kDate,          // a label of dates
+    kBlanks,        // numbers with no-break spaces around them
+    kPoint,         // numbers that csv.decimal or csv.thousands excludes
   };
   Why why = Why::kDateFormat;
   std::string example;

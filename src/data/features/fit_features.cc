@@ -129,8 +129,7 @@ Status CheckMoments(const spec::InputPlan& plan, const spec::JobSpec& job,
   const spec::Schema& schema = plan.schema;
   const spec::FeatureRule rule = schema.rule(feature);
   const auto none = [](const std::string& format) { return format.empty() || format == "auto"; };
-  const bool year = rule.group >= 0 &&
-                    none(spec::OptionsOf(job.data.features, rule).date_format) &&
+  const bool year = rule.group >= 0 && none(spec::OptionsOf(job.data.features, rule).date_format) &&
                     none(job.data.features.date_format);
   const bool first = feature == 0 || schema.features[feature - 1] != schema.features[feature];
   const bool date = rule.type == spec::FeatureType::kDate;

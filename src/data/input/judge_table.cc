@@ -290,9 +290,7 @@ Status CheckLabel(const spec::InputPlan& plan, const spec::JobSpec& job,
       .csv = spec::FormatOf(job.data, file) == spec::DataFormat::kCsv,
       .label = true};
   return InvalidArgument(UndecidedFault(facts.name, facts, *undecided))
-      .At({.file = file,
-           .column = Printable(facts.name),
-           .text = Printable(undecided->example)});
+      .At({.file = file, .column = Printable(facts.name), .text = Printable(undecided->example)});
 }
 
 Result<TableJudgement> JudgeTable(const spec::InputPlan& plan, const spec::JobSpec& job,

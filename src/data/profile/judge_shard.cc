@@ -32,7 +32,7 @@ class EvidenceColumn {
     const NumberKind kind = rules.ParseNumber(text, &value);
     if (label_ ? rules.IsNullLabel(text) : kind == NumberKind::kNull) {
       ++found_.nulls;
-    } else if (label_ || kind != NumberKind::kNumber ||
+    } else if (label_ || kind != NumberKind::kNumber || IsAddress(text) ||
                (format != nullptr && format->Parse(text))) {
       AddText(text);
     } else {

@@ -545,8 +545,8 @@ class Merger {
   spec::TableProfile result_;
   std::vector<spec::ColumnStats> features_, targets_;
   std::vector<std::vector<double>> sampled_targets_;  // ascending values of each target
-  std::map<std::string, int64_t> labels_;  // training rows by class
-  std::string untrained_;                  // note on classes without training rows
+  std::map<std::string, int64_t> labels_;             // training rows by class
+  std::string untrained_;                             // note on classes without training rows
   std::vector<std::map<std::string, int64_t>> categories_;
   spec::RowCounts alike_;
   spec::RowSample probe_;

@@ -154,8 +154,8 @@ class WarningFinder {
       i = end;
     }
     constexpr double kFewer = 3;
-    const bool few = changes <= 2 * classes &&
-                     kFewer * static_cast<double>(changes) <= RandomChanges(pairs);
+    const bool few =
+        changes <= 2 * classes && kFewer * static_cast<double>(changes) <= RandomChanges(pairs);
     if (!category && !few) return 0;
     return right / static_cast<double>(pairs.size());
   }

@@ -8,6 +8,7 @@ namespace espalier::data {
 namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsExponent(char c) { return c == 'e' || c == 'E'; }
 
 // Text that looks like a single other byte.
 struct Lookalike {
@@ -15,7 +16,8 @@ struct Lookalike {
   char byte;
 };
 constexpr std::array<Lookalike, 4> kBlanks = {
-    {{"\xC2\xA0", ' '}, {"\xE2\x80\xAF", ' '}, {"\xE2\x80\x89", ' '}, {"\xE2\x80\x99", '\''}}};
+    {{"\xC2\xA0", ' '}, {"\xE2\x80\xAF", ' '}, {"\xE2\x80\x87", ' '}, {"\xE2\x80\x89", ' '}}};
+constexpr std::array<Lookalike, 1> kApostrophes = {{{"\xE2\x80\x99", '\''}}};
 constexpr std::array<Lookalike, 2> kMinuses = {{{"\xE2\x88\x92", '-'}, {"\xE2\x80\x93", '-'}}};
 
 template <size_t N>
@@ -30,8 +32,8 @@ bool ReplaceAll(const std::array<Lookalike, N>& lookalikes, std::string* text) {
   return any;
 }
 
-// Removes separators from the digits before the decimal sign or the exponent. False: they are not
-// at the positions of thousands separators.
+// Removes separators from the digits before the decimal sign. False: they are not at the positions
+// of thousands separators. No group begins a number with 0, as in "0,123", or has an exponent.
 bool JoinThousands(char separator, std::string* text) {
   const auto is_part = [separator](char c) { return IsDigit(c) || c == separator; };
   const auto begin = std::find_if(text->begin(), text->end(), IsDigit);
@@ -48,7 +50,8 @@ bool JoinThousands(char separator, std::string* text) {
     ++groups;
     group = 0;
   }
-  if (groups > 0 && group != 3) return false;
+  if (groups > 0 && (group != 3 || digits.front() == '0')) return false;
+  if (groups > 0 && std::find_if(end, text->end(), IsExponent) != text->end()) return false;
   if (std::find(end, text->end(), separator) != text->end()) return false;
   text->replace(begin, end, digits);
   return true;
@@ -150,7 +153,8 @@ NumberKind ValueRules::ParseNumber(std::string_view text, double* value) const {
   } else {
     if (IsNullWord(text)) return NumberKind::kNull;
     std::string plain(text);
-    if (thousands_ == ' ' || thousands_ == '\'') ReplaceAll(kBlanks, &plain);
+    if (thousands_ == ' ' && ReplaceAll(kBlanks, &plain)) plain = Trimmed(plain);
+    if (thousands_ == '\'') ReplaceAll(kApostrophes, &plain);
     if (thousands_ != 0 && !JoinThousands(thousands_, &plain)) return kind;
     if (decimal_ != '.') {
       if (plain.find('.') != std::string::npos) return kind;
@@ -161,12 +165,32 @@ NumberKind ValueRules::ParseNumber(std::string_view text, double* value) const {
   return kind == NumberKind::kNumber && IsNullNumber(*value) ? NumberKind::kNull : kind;
 }
 
+bool IsAddress(std::string_view text) {
+  constexpr int kParts = 4, kLargest = 255;
+  int parts = 0;
+  for (bool more = true; more; ++parts) {
+    int value = 0;
+    size_t digits = 0;
+    for (; digits < text.size() && IsDigit(text[digits]) && digits < 4; ++digits) {
+      value = value * 10 + (text[digits] - '0');
+    }
+    if (digits == 0 || digits > 3 || value > kLargest) return false;
+    text.remove_prefix(digits);
+    more = text.starts_with('.');
+    if (more) text.remove_prefix(1);
+  }
+  return parts == kParts && text.empty();
+}
+
 bool ReadWrittenNumber(std::string_view from, WrittenNumber* out) {
   constexpr size_t kLongest = 64, kUnitLongest = 12;
   *out = {};
   if (from.size() > kLongest || std::none_of(from.begin(), from.end(), IsDigit)) return false;
+  if (IsAddress(from)) return false;
   std::string text(from);
-  ReplaceAll(kBlanks, &text);
+  const bool blanks = ReplaceAll(kBlanks, &text);
+  out->blanks = blanks && Trimmed(text).find(' ') == std::string_view::npos;
+  ReplaceAll(kApostrophes, &text);
   out->sign = ReplaceAll(kMinuses, &text);
   text = Trimmed(text);
   if (text.starts_with("=\"") && text.ends_with('"')) {

@@ -22,8 +22,9 @@ class ValueRules {
   // Returns whether ParseDecimal reads plain decimals correctly under these rules.
   bool plain() const { return decimal_ == '.' && thousands_ == 0 && null_numbers_.empty(); }
   // Parses a number like ParseNumberSlowly, with data.null_values as additional nulls. Thousands
-  // separators divide groups of three digits, or groups of two before a last group of three. A
-  // blank as separator includes the no-break space.
+  // separators divide groups of three digits, or groups of two before a last group of three, of a
+  // number that begins with another digit than 0 and has no exponent. A blank as separator includes
+  // no-break spaces, and these may also surround the number.
   NumberKind ParseNumber(std::string_view text, double* value) const;
   // Returns whether a number is one of data.null_values.
   bool IsNullNumber(double value) const;
@@ -49,8 +50,12 @@ struct WrittenNumber {
   bool sign = false;           // U+2212, "5-" or "(5)"
   bool currency = false, percent = false;
   bool quoted = false;  // ="5" or '5
+  bool blanks = false;  // no-break spaces around it, and no others
   std::string unit;     // text after the number: "kg"
 };
+// Returns whether the text is an IPv4 address: four numbers from 0 to 255. Four groups of three
+// digits also have the form of a number with thousands separators.
+bool IsAddress(std::string_view text);
 // Reads a text that is not a number by default. False: it is not a number in any of these ways
 // either.
 bool ReadWrittenNumber(std::string_view text, WrittenNumber* out);
