@@ -157,6 +157,26 @@ TEST_CASE("columns that are not features are left out with a reason") {
         "categorical");
 }
 
+TEST_CASE("long texts are compared as a whole") {
+  const std::string begin(70, 'x');
+  const ColumnFacts whole = {.name = "a", .complete = true};
+  const auto link = [&](int64_t kinds) {
+    return Repeated(60, [&, kinds](int64_t i) { return begin + std::to_string(i % kinds); });
+  };
+  CHECK(Judged(link(1), whole) == "left out: constant");
+  CHECK(Judged(link(2), whole) == "categorical");
+  CHECK(Judged(link(60), whole) == "left out: different");
+}
+
+TEST_CASE("identifiers may be numbers in part") {
+  const auto ids = [](int64_t kinds) {
+    return Repeated(
+        60, [=](int64_t i) { return (i % 3 == 0 ? "" : "A") + std::to_string(1000 + i % kinds); });
+  };
+  CHECK(Judged(ids(60)) == "left out: different");
+  CHECK(Judged(ids(30)) == "categorical");
+}
+
 TEST_CASE("an undecided column names the keys that settle it") {
   const auto fault = [](const Strings& values, bool csv) {
     ColumnSample sample;

@@ -15,6 +15,16 @@ constexpr size_t kGradesMax = 20;
 // Minimum number of labels of which TaskOfLabel asks whether nearly all differ.
 constexpr int64_t kDifferentLabelsMin = 10;
 
+// Returns a text that represents a whole value in limited memory: a long value by its beginning and
+// its hash.
+std::string KeyOf(std::string_view text) {
+  constexpr size_t kLongest = 64, kBegin = 48;
+  if (text.size() <= kLongest) return std::string(text);
+  const uint64_t hash = spec::HashOfText(std::string(text));
+  return std::string(text.substr(0, kBegin)) + '\0' + std::to_string(hash) + '\0' +
+         std::to_string(text.size());
+}
+
 bool IsWord(std::string_view text) { return text.size() > 1 && BooleanWord(text).has_value(); }
 
 bool IsIndexName(const std::string& name) {
@@ -97,7 +107,7 @@ ColumnSample::Texts& ColumnSample::SomeTexts() {
 void ColumnSample::AddText(std::string_view text, const DateFormat* format, int64_t times) {
   Texts& t = SomeTexts();
   if (t.different.empty()) t.first = text;
-  t.different.emplace(text.substr(0, kDifferentBytes));
+  t.different.insert(KeyOf(text));
   if (IsWord(text)) {
     booleans_ += times;
     return;
@@ -131,9 +141,25 @@ void ColumnSample::AddText(std::string_view text, const DateFormat* format, int6
   if (t.units.size() < kUnits) t.units.insert(std::move(how.unit));
 }
 
-void ColumnSample::NoteValue(std::string_view begin) {
-  if (values_ == 0) first_ = begin;
-  constant_ = constant_ && begin == first_;
+void ColumnSample::NoteValue(std::string_view text) {
+  if (values_ == 0) first_ = KeyOf(text);
+  constant_ = constant_ && KeyOf(text) == first_;
+}
+
+void ColumnSample::CountNumber(double value) {
+  if (counted_.size() < kNumbersCounted) counted_.push_back(value);
+}
+
+double ColumnSample::different() const {
+  std::vector<double> numbers = counted_;
+  std::sort(numbers.begin(), numbers.end());
+  const auto end = std::unique(numbers.begin(), numbers.end());
+  auto count = static_cast<double>(end - numbers.begin());
+  if (counted_.size() == kNumbersCounted) {
+    count *= static_cast<double>(numbers_) / static_cast<double>(kNumbersCounted);
+  }
+  if (texts_ != nullptr) count += static_cast<double>(texts_->different.size()) + texts_->others;
+  return count;
 }
 
 void ColumnSample::Add(std::string_view text, const ValueRules& rules, const DateFormat* format,
@@ -143,7 +169,7 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   double value = 0;
   const NumberKind kind = rules.ParseNumber(text, &value);
   if (kind == NumberKind::kNull) return;
-  NoteValue(text.substr(0, kDifferentBytes));
+  NoteValue(text);
   values_ += times;
   if (kind == NumberKind::kNotNumber || IsAddress(text) ||
       (format != nullptr && format->Parse(text))) {
@@ -153,6 +179,7 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   begins_ = false;
   last_ = value;
   numbers_ += times;
+  CountNumber(value);
   whole_ = whole_ && value == std::floor(value);
   if (different_numbers_.size() <= kWholeClassesMax) different_numbers_.insert(value);
   if (kind != NumberKind::kNumber) return;
@@ -270,10 +297,8 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
   if (Half(sample.numbers(), sample)) return FeatureType::kNumeric;
   if (sample.dates() > 0 && Half(sample.dates(), sample)) return FeatureType::kDate;
   if (sample.booleans() == sample.values()) return FeatureType::kBoolean;
-  const double different =
-      static_cast<double>(sample.texts()->different.size()) + sample.texts()->others;
   const auto values = static_cast<double>(sample.values());
-  if (sample.values() >= kIdentifierValuesMin && different >= kIdentifierShare * values) {
+  if (sample.values() >= kIdentifierValuesMin && sample.different() >= kIdentifierShare * values) {
     return LeftOutReason::kDifferent;
   }
   return FeatureType::kCategorical;

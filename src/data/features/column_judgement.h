@@ -39,7 +39,7 @@ class ColumnSample {
  public:
   // Evidence from values that are not numbers.
   struct Texts {
-    std::set<std::string, std::less<>> different;  // each at most kDifferentBytes bytes
+    std::set<std::string, std::less<>> different;  // texts; long ones by beginning and hash
     double others = 0;  // estimated number of further values, not counted
     std::string first;  // first of these values
     int64_t dates = 0;
@@ -54,7 +54,7 @@ class ColumnSample {
     std::set<std::string> units;  // at most kUnits
     int64_t with_unit = 0;
   };
-  static constexpr size_t kDifferentBytes = 64, kUnits = 8;
+  static constexpr size_t kUnits = 8;
 
   // Adds a value. `format`: format of the column's dates; null: as ParseDate reads them. `times`:
   // number of rows with this value.
@@ -91,20 +91,27 @@ class ColumnSample {
   // Returns the first different numbers, at most kWholeClassesMax + 1. whole() returns whether all
   // numbers are integers.
   const std::set<double>& different_numbers() const { return different_numbers_; }
+  // Returns the approximate number of different values, text and numbers. It does not count numbers
+  // whose statistics were added.
+  double different() const;
   bool whole() const { return whole_; }
 
  private:
   void AddText(std::string_view text, const DateFormat* format, int64_t times);
   void AddNumbers(int64_t count, double low, double high);
-  // Records a value, of which `begin` is the beginning.
-  void NoteValue(std::string_view begin);
+  void NoteValue(std::string_view text);
+  // Appends a number to counted_, unless that is full.
+  void CountNumber(double value);
   Texts& SomeTexts();
 
   int64_t rows_ = 0, values_ = 0, numbers_ = 0, booleans_ = 0, days_ = 0, months_ = 0;
-  std::string first_;  // first value; at most kDifferentBytes bytes
+  static constexpr size_t kNumbersCounted = 65'536;
+  std::string first_;  // first value; if it is long, its beginning and hash
   double last_ = 0;    // last number
   bool constant_ = true, counts_ = true, whole_ = true, begins_ = true;
   std::set<double> different_numbers_;
+  std::vector<double>
+      counted_;  // first numbers, at most kNumbersCounted; they represent the others
   std::unique_ptr<Texts> texts_;
 };
 

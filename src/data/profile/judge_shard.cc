@@ -48,10 +48,12 @@ class EvidenceColumn {
   }
 
  private:
-  static constexpr size_t kTextBytes = 256;
+  static constexpr size_t kTextBytes = 256;  // of a longer text, the hash is kept too
 
   void AddText(std::string_view text) {
-    spec::AddText(std::string(text.substr(0, kTextBytes)), 1, &found_.texts);
+    std::string kept(text.substr(0, kTextBytes));
+    if (text.size() > kTextBytes) kept += "#" + std::to_string(spec::HashOfText(std::string(text)));
+    spec::AddText(kept, 1, &found_.texts);
   }
   void AddNumber(double value) {
     found_.low = found_.numbers == 0 ? value : std::min(found_.low, value);
