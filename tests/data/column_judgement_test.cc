@@ -82,6 +82,17 @@ TEST_CASE("dates with two meanings need a format") {
     INFO(text);
     CHECK(Judged({text, text}) == "undecided: date format");
   }
+  for (const char* text : {"2024.02.29", "2024-02", "02/2024", "2024/02", "Feb-24", "Feb 2024",
+                           "2024-02-29 23:59:58,123", "2024-02-29T23:59:58,123"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "undecided: date format");
+    for (const std::string& format : DateFormatsOf(text)) CHECK(DateFormat(format).Parse(text));
+  }
+  CHECK(Judged({"20240229235958", "20240301070100"}) == "undecided: date format");
+  CHECK(Judged({"20240229235958", "20240301077100"}) == "numeric");
+  CHECK(Judged({"1234-05", "1850-11", "05/1234"}) == "categorical");
+  CHECK(DateFormatsOf("2024-02") == Strings{"%Y-%m"});
+  CHECK(DateFormatsOf("2024.02.29") == Strings{"%Y.%m.%d"});
   CHECK(Judged({"2024-02-29 23:59:58 CET"}) == "undecided: zone");
   const Strings two = DateFormatsOf("02/03/2024");
   CHECK(two == Strings{"%d/%m/%Y", "%m/%d/%Y"});
@@ -194,6 +205,8 @@ TEST_CASE("an undecided column names the keys that settle it") {
   CHECK_THAT(fault({"02/03/2024"}, true),
              Catch::Contains("date_format") && Catch::Contains("'%d/%m/%Y' or '%m/%d/%Y'"));
   CHECK_THAT(fault({"5kg"}, true), Catch::Contains("type: categorical"));
+  CHECK_THAT(fault({"20240229235958", "20240301070100"}, true),
+             Catch::Contains("'%Y%m%d%H%M%S'") && Catch::Contains("found '20240229235958'"));
   CHECK_THAT(fault({"0,731"}, true),
              Catch::Contains("data.csv.decimal: ','") && !Catch::Contains("thousands"));
   CHECK_THAT(fault({"2.5\xC2\xA0"}, true),

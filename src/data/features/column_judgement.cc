@@ -185,6 +185,10 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   if (kind != NumberKind::kNumber) return;
   days_ += IsDayNumber(value) ? times : 0;
   months_ += IsMonthNumber(value) ? times : 0;
+  if (IsSecondNumber(value)) {
+    if (moments_ == 0) moment_ = text;
+    moments_ += times;
+  }
   booleans_ += value == 0 || value == 1 ? times : 0;
 }
 
@@ -291,6 +295,9 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
   const bool varies = !sample.constant() && sample.texts() == nullptr;
   if (varies && (sample.days() == sample.values() || sample.months() == sample.values())) {
     return FeatureType::kDate;
+  }
+  if (varies && sample.moments() == sample.values()) {
+    return Undecided{.example = sample.moment(), .date_formats = {"%Y%m%d%H%M%S"}};
   }
   if (sample.texts() == nullptr) return FeatureType::kNumeric;
   if (const auto undecided = FindUndecided(sample)) return *undecided;

@@ -83,6 +83,9 @@ class ColumnSample {
   // Return the number of values like 20240229 and like 202402.
   int64_t days() const { return days_; }
   int64_t months() const { return months_; }
+  // Returns the number of values like 20240229235958, and the first of them.
+  int64_t moments() const { return moments_; }
+  const std::string& moment() const { return moment_; }
   // Returns whether all values are the same text.
   bool constant() const { return values_ > 0 && constant_; }
   // Returns whether each value is an integer, one more than the previous value in its block.
@@ -105,6 +108,8 @@ class ColumnSample {
   Texts& SomeTexts();
 
   int64_t rows_ = 0, values_ = 0, numbers_ = 0, booleans_ = 0, days_ = 0, months_ = 0;
+  int64_t moments_ = 0;
+  std::string moment_;
   static constexpr size_t kNumbersCounted = 65'536;
   std::string first_;  // first value; if it is long, its beginning and hash
   double last_ = 0;    // last number
@@ -162,7 +167,7 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //   date         at least half are dates, or all are numbers like 202402 or 20240229
 //   boolean      all are booleans
 //   undecided    at least half are numbers or dates in a form that has two meanings or requires a
-//                format
+//                format, or all are numbers like 20240229235958
 //   left out     text that is different in nearly every row
 //   categorical  otherwise
 Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts);

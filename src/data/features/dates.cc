@@ -262,13 +262,18 @@ bool ReadFormat(std::string_view format, Scanner& scan, Clock* clock) {
   return true;
 }
 
-constexpr std::array<std::string_view, 19> kDayFormats = {
+constexpr std::array<std::string_view, 25> kDayFormats = {
     "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y",     "%m-%d-%Y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y",
     "%b %d %Y", "%Y-%b-%d", "%a, %d %b %Y", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%y",
-    "%d%b%Y",   "%Y-%m-%d", "%Y/%m/%d",     "%d.%m.%Y", "%d-%m-%y"};
-constexpr std::array<std::string_view, 9> kTimeFormats = {
-    "",       " %H:%M",    " %H:%M:%S",   " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p",
-    "T%H:%M", "T%H:%M:%S", " %H:%M:%S %z"};
+    "%d%b%Y",   "%Y-%m-%d", "%Y/%m/%d",     "%d.%m.%Y", "%d-%m-%y", "%Y.%m.%d", "%Y-%m",
+    "%Y/%m",    "%m/%Y",    "%b-%y",        "%b %Y"};
+constexpr std::array<std::string_view, 11> kTimeFormats = {
+    "",       " %H:%M",    " %H:%M:%S",    " %H:%M:%S.%f", " %I:%M %p",   " %I:%M:%S %p",
+    "T%H:%M", "T%H:%M:%S", " %H:%M:%S %z", " %H:%M:%S,%f", "T%H:%M:%S,%f"};
+
+// A code such as 1234-05 is not a month.
+bool IsMonthFormat(std::string_view day) { return day.find("%d") == std::string_view::npos; }
+bool IsUsualYear(int64_t year) { return year >= 1900 && year <= 2199; }
 
 }  // namespace
 
@@ -298,6 +303,14 @@ bool IsMonthNumber(double number) {
   }
   const int64_t month = static_cast<int64_t>(number) % 100;
   return month >= 1 && month <= 12;
+}
+
+bool IsSecondNumber(double number) {
+  constexpr double kDayUnits = 1e6;  // 20240229235958
+  const double day = std::floor(number / kDayUnits);
+  if (!IsDayNumber(day) || number != std::floor(number)) return false;
+  const auto time = static_cast<int64_t>(number - day * kDayUnits);
+  return time / 10'000 < 24 && time / 100 % 100 < 60 && time % 100 < 60;
 }
 
 double SecondsOfNumber(double number) {
@@ -336,6 +349,7 @@ std::vector<std::string> DateFormatsOf(std::string_view text) {
     Scanner scan(text);
     Clock clock;
     if (!ReadFormat(day, scan, &clock) || !DayOf(clock.date)) continue;
+    if (IsMonthFormat(day) && !(scan.done() && IsUsualYear(clock.date.year))) continue;
     for (const std::string_view time : kTimeFormats) {
       Scanner rest = scan;
       if (!ReadFormat(time, rest, &clock) || !rest.done()) continue;

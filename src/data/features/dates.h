@@ -30,6 +30,9 @@ std::optional<double> ParseDate(std::string_view text);
 double SecondsOfNumber(double number);
 bool IsDayNumber(double number);
 bool IsMonthNumber(double number);
+// Returns whether a number looks like a moment: 20240229235958. It is not read as one without the
+// format %Y%m%d%H%M%S.
+bool IsSecondNumber(double number);
 
 // Format of the texts in a column: a subset of the formats of strptime.
 //   %Y %y %m %d %j %b %B    year, of two digits (69 is 1969), month, day, day of the year, English
