@@ -206,5 +206,17 @@ TEST_CASE("all labels decide the task") {
   CHECK(classes.preprocessing.classes.size() > 2);
 }
 
+TEST_CASE("labels written as numbers in all rows are refused") {
+  const auto row = [](int64_t i, bool sampled) {
+    return Number(i) + "," + Number(3 * i) + "," +
+           (sampled ? Label(i) : "$" + std::to_string(i % 50));
+  };
+  JudgedJob job(Table(row));
+  const Status refused = job.Judge().status();
+  CHECK(refused.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(refused.message(),
+             Catch::StartsWith("data.label: ") && Catch::Contains("model.task: classification"));
+}
+
 }  // namespace
 }  // namespace espalier::data
