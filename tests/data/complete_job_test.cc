@@ -68,7 +68,7 @@ TEST_CASE("labels decide the task") {
   CHECK(given.job.model.task == spec::Task::kRegression);
 }
 
-TEST_CASE("a label of written numbers is refused unless classes are given") {
+TEST_CASE("a label of written numbers is refused without a task") {
   DataFixture f;
   const std::string csv = Csv("x;y", 100, [](int64_t i) {
     return std::to_string(i * i) + ";" + std::to_string(i % 30) + ",5";
