@@ -156,6 +156,10 @@ TEST_CASE("labels that differ in nearly every row are refused") {
   const auto comma = [](int i) { return std::to_string(i % 25) + ",5"; };
   CHECK_THAT(answer(100, comma).message(), Says("data.label: ... data.csv.decimal: ','"));
   CHECK(answer(100, [](int i) { return std::to_string(i % 4) + ",5"; }).ok());
+  f.job.data.csv.decimal = ',';
+  const auto fraction = [](int i) { return std::to_string(i) + ",5"; };
+  CHECK_THAT(answer(100, fraction).message(), Says("data.label: ... model.task: regression"));
+  f.job.data.csv.decimal.reset();
   const auto day = [](int i) { return "2024-01-" + std::to_string(10 + i % 20); };
   CHECK(answer(100, day).ok());
   CHECK_THAT(answer(21, day).message(), Says("data.label: ... holds dates"));

@@ -18,6 +18,7 @@
 #include "src/data/profile/warnings.h"
 #include "src/data/table/class_text.h"
 #include "src/data/table/row_sample.h"
+#include "src/data/table/value_rules.h"
 #include "src/spec/shard_sums.h"
 
 namespace espalier::data {
@@ -468,19 +469,19 @@ class Merger {
   // numbers or dates. The model could not learn such classes.
   Status CheckClasses() const {
     if (result_.train_rows < kClassRowsMin || labels_.size() > kClassesMax) return {};
+    const bool csv = spec::FormatOf(job_.data, plan_.files.front().path) == spec::DataFormat::kCsv;
+    const ValueRules rules(job_.data, csv);
     ColumnSample sample;
     size_t different = 0;
     for (const auto& [text, rows] : labels_) {
       if (rows == 0) continue;  // all its rows are held out
       ++different;
-      sample.Add(text, {}, nullptr, rows);
+      sample.Add(text, rules, nullptr, rows);
     }
     const bool nearly_all = static_cast<double>(different) >
                             kDifferentLabelsShare * static_cast<double>(result_.train_rows);
     const std::optional<Undecided> undecided = UndecidedLabel(sample);
     if (undecided && (nearly_all || different > kWholeClassesMax)) {
-      const bool csv =
-          spec::FormatOf(job_.data, plan_.files.front().path) == spec::DataFormat::kCsv;
       InputPosition at = AtLabel();
       const ColumnFacts facts = {.name = at.column, .csv = csv, .label = true, .many = true};
       at.text = Printable(undecided->example);
