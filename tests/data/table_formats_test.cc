@@ -80,6 +80,15 @@ TEST_CASE("other directories named metadata or base are read") {
   CHECK(f.AllRows().inputs == std::vector<double>{1});
 }
 
+TEST_CASE("two compressed copies of a file are an error with both") {
+  FormatsFixture f;
+  f.Put("t/0.csv.bz2");
+  f.Put("t/0.csv.gz");
+  f.Put("t/1.csv.gz");
+  const std::string message = f.Message("t");
+  CHECK(message.find("'" + f.dir / "t/0.csv.bz2" + "' and '" + f.dir / "t/0.csv.gz" + "'") == 0);
+}
+
 TEST_CASE("a file next to its compressed copy is an error with both") {
   const auto copy = GENERATE("t/0.csv.gz", "t/0.csv.bz2", "t/0.csv.lz4");
   FormatsFixture f;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "src/base/in_order.h"
 #include "src/base/text.h"
@@ -146,15 +147,16 @@ class Planner {
     return {};
   }
 
-  // Finds files next to a compressed copy of themselves, which holds the same rows.
+  // Finds files whose names differ only in their compression, because they hold the same rows.
   Status FindTwins() const {
+    std::map<std::string_view, std::string_view> listed;  // name without its codec -> path
     for (const auto& [path, pattern] : patterns_) {
-      const auto plain = patterns_.find(std::string(spec::WithoutCodec(path)));
-      if (plain == patterns_.end() || plain->first == path) continue;
-      return InvalidArgument(QuotedPath(plain->first) + " and " + QuotedPath(path) +
-                             " are both listed, and the names say that one is a compressed copy "
-                             "of the other (expected one of them). Delete one, or name the files "
-                             "by a pattern that leaves it out")
+      const auto [twin, added] = listed.emplace(spec::WithoutCodec(path), path);
+      if (added) continue;
+      return InvalidArgument(QuotedPath(twin->second) + " and " + QuotedPath(path) +
+                             " are both listed, and the names say that they are copies of one "
+                             "file (expected one of them). Delete one, or name the files by a "
+                             "pattern that leaves it out")
           .At({.file = path});
     }
     return {};
