@@ -48,6 +48,23 @@ TEST_CASE("text partitions are features, label or left out") {
   CHECK(f.AllRows().labels == std::vector<int32_t>{0, 0, 1});
 }
 
+TEST_CASE("numbers in directory names have a decimal point") {
+  PartitionedFixture f;
+  f.job.data.csv = {.delimiter = ';', .decimal = ',', .thousands = '.'};
+  f.Put("p/k=1.234/m=2.5/0.csv", "a;y\n1.234,5;1\n");
+  f.Put("p/k=7/m=20240229/0.csv", "a;y\n2,5;2\n");
+  CHECK(f.AllRows().inputs == Doubles{1234.5, 1.234, 2.5, 2.5, 7, 20240229});
+  spec::FeatureGroup logarithms;
+  logarithms.columns = {std::string("k")};
+  logarithms.log1p = true;
+  f.job.data.features.groups = {logarithms};
+  CHECK(f.Profile().ok());
+  f.job.data.features.groups.clear();
+  f.job.data.label = {std::string("k")};
+  f.job.data.features.columns = {std::string("a")};
+  CHECK(f.AllRows().targets == Doubles{1.234, 7});
+}
+
 TEST_CASE("partitions follow patterns that name some directories") {
   PartitionedFixture f;
   f.Put("p/k=1/j=5/0.csv", "a,y\n10,1\n");

@@ -130,7 +130,11 @@ Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
 }
 
 FeatureDecoder::FeatureDecoder(const spec::DataSpec& data, const spec::Schema& schema, bool csv)
-    : schema_(schema), rules_(data, csv), vocabulary_of_(schema.features.size(), -1) {
+    : schema_(schema),
+      own_columns_(static_cast<int32_t>(schema.names.size()) - schema.partitions),
+      rules_(data, csv),
+      directory_rules_(data, false),
+      vocabulary_of_(schema.features.size(), -1) {
   const spec::FeatureSpec& features = data.features;
   for (size_t i = 0; i < schema.features.size(); ++i) {
     const spec::FeatureRule rule = schema.rule(i);
@@ -170,16 +174,17 @@ std::optional<std::string> FeatureDecoder::Decode(size_t feature,
                                                   std::optional<std::string_view> text,
                                                   double* value) {
   const spec::FeatureOptions& options = options_[feature];
+  const ValueRules& rules = rules_of(schema_.features[feature]);
   switch (options.type) {
     case spec::FeatureType::kCategorical: {
       const std::string_view category = text ? Trimmed(*text) : std::string_view();
-      const bool null = rules_.IsNullCategory(category);
+      const bool null = rules.IsNullCategory(category);
       return DecodeCategory(feature, null ? std::string_view() : category, value);
     }
     case spec::FeatureType::kBoolean:
-      return DecodeBoolean(rules_, text.value_or(""), value);
+      return DecodeBoolean(rules, text.value_or(""), value);
     case spec::FeatureType::kNumeric:
-      return DecodeLog(rules_, text.value_or(""), value);
+      return DecodeLog(rules, text.value_or(""), value);
     case spec::FeatureType::kDate:
       break;
   }
@@ -193,7 +198,7 @@ std::optional<std::string> FeatureDecoder::DecodeDate(size_t feature, std::strin
     return DecodeSeconds(feature, *parsed, value);
   }
   double seconds = 0;
-  const NumberKind kind = rules_.ParseNumber(text, &seconds);
+  const NumberKind kind = rules_of(schema_.features[feature]).ParseNumber(text, &seconds);
   if (kind == NumberKind::kNull) return DecodeSeconds(feature, kNull, value);
   if (format || kind != NumberKind::kNumber) return DateFault(options_[feature].date_format);
   return DecodeSeconds(feature, SecondsOfNumber(seconds), value);

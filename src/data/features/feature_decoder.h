@@ -56,6 +56,11 @@ class FeatureDecoder {
   FeatureDecoder(const spec::DataSpec& data, const spec::Schema& schema, bool csv);
 
   const ValueRules& rules() const { return rules_; }
+  // Returns the rules of one column. Values in the names of directories have a decimal point, also
+  // if csv.decimal and csv.thousands apply to the files.
+  const ValueRules& rules_of(int32_t column) const {
+    return column < own_columns_ ? rules_ : directory_rules_;
+  }
 
   // Returns the features that this class decodes, ascending. The others are plain numbers.
   const std::vector<int32_t>& decoded() const { return decoded_; }
@@ -89,7 +94,8 @@ class FeatureDecoder {
   std::optional<std::string> DecodeDate(size_t feature, std::string_view text, double* value) const;
 
   const spec::Schema& schema_;
-  const ValueRules rules_;
+  const int32_t own_columns_;  // columns of the files, which come before those of directories
+  const ValueRules rules_, directory_rules_;
   std::vector<spec::FeatureOptions> options_;       // by feature
   std::vector<std::optional<DateFormat>> formats_;  // by feature; absent: as ParseDate
   std::vector<int32_t> decoded_;

@@ -88,7 +88,8 @@ class TableJudge {
         job_(job),
         all_(all),
         format_(spec::FormatOf(job.data, plan.files.front().path)),
-        rules_(job.data, format_ == spec::DataFormat::kCsv) {
+        rules_(job.data, format_ == spec::DataFormat::kCsv),
+        directory_rules_(job.data, false) {
     const std::string& format = job.data.features.date_format;
     if (!format.empty() && format != "auto") dates_.emplace(format);
     judgement_.schema = plan.schema;
@@ -105,6 +106,12 @@ class TableJudge {
  private:
   const DateFormat* dates() const { return dates_ ? &*dates_ : nullptr; }
 
+  const ValueRules& RulesOf(int32_t column) const {
+    const spec::Schema& schema = plan_.schema;
+    const auto own = static_cast<int32_t>(schema.names.size()) - schema.partitions;
+    return column < own ? rules_ : directory_rules_;
+  }
+
   const spec::ColumnEvidence* EvidenceOf(int32_t column) const {
     for (const spec::ColumnEvidence& e : all_.evidence) {
       if (e.column == column) return &e;
@@ -117,13 +124,14 @@ class TableJudge {
   std::optional<ColumnSample> SampleOf(size_t first, size_t last, size_t vocabulary) const {
     const spec::FeatureRule rule = plan_.schema.rule(first);
     const spec::ColumnEvidence* evidence = EvidenceOf(plan_.schema.features[first]);
+    const ValueRules& rules = RulesOf(plan_.schema.features[first]);
     if (all_.failure != nullptr && evidence == nullptr) return std::nullopt;
     const auto& stats = evidence == nullptr ? all_.features : all_.clean_features;
     ColumnSample sample;
     if (rule.type == spec::FeatureType::kCategorical) {
       if (!spec::HasVocabulary(job_.data.features, rule)) return std::nullopt;
       if (vocabulary < all_.categories.size()) {
-        sample.AddTexts(all_.categories[vocabulary], rules_, dates());
+        sample.AddTexts(all_.categories[vocabulary], rules, dates());
       }
       AddNulls(first, &sample);
     } else if (first < stats.size()) {
@@ -135,7 +143,7 @@ class TableJudge {
       }
       sample.AddStats(rule.type, stats[shown]);
     }
-    if (evidence != nullptr) sample.AddEvidence(rule.type, *evidence, rules_, dates());
+    if (evidence != nullptr) sample.AddEvidence(rule.type, *evidence, rules, dates());
     return sample;
   }
 
@@ -244,11 +252,11 @@ class TableJudge {
     const auto& targets = evidence == nullptr ? all_.targets : all_.clean_targets;
     ColumnSample sample;
     if (job_.model.task == spec::Task::kClassification) {
-      sample.AddTexts(all_.labels, rules_, nullptr);
+      sample.AddTexts(all_.labels, RulesOf(label), nullptr);
     } else if (!targets.empty()) {
       sample.AddStats(spec::FeatureType::kNumeric, targets.front());
     }
-    if (evidence != nullptr) sample.AddTexts(evidence->texts, rules_, nullptr);
+    if (evidence != nullptr) sample.AddTexts(evidence->texts, RulesOf(label), nullptr);
     if (sample.values() == 0) return {};
     // Numbers remain numbers, even if shards contain only few integers.
     const bool numbers = 2 * sample.numbers() >= sample.values();
@@ -272,7 +280,7 @@ class TableJudge {
   const spec::JobSpec& job_;
   const TableCounts& all_;
   const spec::DataFormat format_;
-  const ValueRules rules_;
+  const ValueRules rules_, directory_rules_;  // of the files, and of the names of directories
   std::optional<DateFormat> dates_;
   std::vector<std::pair<Finding, std::vector<std::string>>> other_columns_;  // in the order found
   TableJudgement judgement_;

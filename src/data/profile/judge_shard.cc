@@ -121,6 +121,7 @@ Result<std::vector<spec::ColumnEvidence>> JudgeShard(const TableSource& table, i
   }
   if (kept.empty()) return std::vector<spec::ColumnEvidence>();
   const ValueRules rules(table.job.data, format == spec::DataFormat::kCsv);
+  const ValueRules directory_rules(table.job.data, false);
   std::optional<DateFormat> dates;
   const std::string& date_format = table.job.data.features.date_format;
   if (!date_format.empty() && date_format != "auto") dates.emplace(date_format);
@@ -129,7 +130,9 @@ Result<std::vector<spec::ColumnEvidence>> JudgeShard(const TableSource& table, i
     const auto rows = static_cast<int64_t>(piece.slots.size() + piece.rejects.size());
     for (int64_t r = 0; r < rows; ++r) {
       for (size_t c = 0; c < columns.size(); ++c) {
-        columns[c].Add(piece.kept.Text(r, c, &scratch), rules, dates ? &*dates : nullptr);
+        const bool in_files = static_cast<size_t>(kept[c]) < own;
+        columns[c].Add(piece.kept.Text(r, c, &scratch), in_files ? rules : directory_rules,
+                       dates ? &*dates : nullptr);
       }
     }
     return {};

@@ -122,7 +122,7 @@ bool RowDecoder::DecodeDigits(const RecordReader& reader) {
 bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot) {
   double value = 0;
   const int32_t column = schema_.features[slot];
-  switch (features_.rules().ParseNumber({begin, end}, &value)) {
+  switch (features_.rules_of(column).ParseNumber({begin, end}, &value)) {
     case NumberKind::kNumber:
       break;
     case NumberKind::kNull:
@@ -227,7 +227,7 @@ bool RowDecoder::DecodeEntries(const RecordReader& reader) {
 bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* what,
                         double* value) {
   const std::string_view text = reader.field(column);
-  const ValueRules& rules = features_.rules();
+  const ValueRules& rules = features_.rules_of(column);
   const bool decimal = rules.plain() && ParseDecimal(text.data(), text.data() + text.size(), value);
   switch (decimal ? NumberKind::kNumber : rules.ParseNumber(text, value)) {
     case NumberKind::kNumber:
