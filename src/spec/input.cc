@@ -25,6 +25,8 @@ const char* Words(LeftOutReason reason) {
       return "numbers the rows";
     case LeftOutReason::kNested:
       return "not one value a row";
+    case LeftOutReason::kDirectoryText:
+      return "text in directory names; a group with type: categorical uses it";
     case LeftOutReason::kIndex:
       break;
   }

@@ -120,6 +120,8 @@ TEST_CASE("Parquet partitions are features, label, null or left out") {
   CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4, 5, 6});  // w is text
   CHECK(f.AllRows().targets == Doubles{0.5, 0.5, 2});
   CHECK(f.plan.schema.names == Strings{"a[0]", "a[1]", "w", "y"});
+  const spec::LeftOutColumn text = {2, spec::LeftOutReason::kDirectoryText};
+  CHECK(f.plan.schema.left_out == std::vector<spec::LeftOutColumn>{text});
   CHECK(ColumnTypes(*f.files, f.job.data, f.plan).value() ==
         Strings{"list<element: int32>", "list<element: int32>", "text", "number"});
   f.job.data.train = {f.dir / "p/*/*/*.parquet"};

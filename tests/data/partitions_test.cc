@@ -37,6 +37,10 @@ TEST_CASE("text partitions are features, label or left out") {
   CHECK(f.AllRows().inputs == Doubles{10, 1, 20, 1, 30, 2.5});  // w is text
   CHECK(f.Features() == Strings{"a", "k"});
   CHECK(f.plan.schema.names == Strings{"a", "y", "k", "w"});
+  const spec::LeftOutColumn text = {3, spec::LeftOutReason::kDirectoryText};
+  CHECK(f.plan.schema.left_out == std::vector<spec::LeftOutColumn>{text});
+  CHECK_THAT(spec::InferredText(f.plan.schema),
+             Says("numeric: 2 others; left out: w (text in directory names; ... categorical"));
   CHECK(ColumnTypes(*f.files, f.job.data, f.plan).value() ==
         Strings{"number", "number", "number", "text"});
   f.job.data.label = {std::string("k")};
@@ -46,6 +50,23 @@ TEST_CASE("text partitions are features, label or left out") {
   f.job.data.label = {std::string("w")};
   CHECK(f.Profile()->preprocessing.classes == Strings{"a", "b/c"});
   CHECK(f.AllRows().labels == std::vector<int32_t>{0, 0, 1});
+}
+
+TEST_CASE("a text partition with a role or a rule has no reason") {
+  PartitionedFixture f;
+  f.Put("p/w=a/0.csv", "a,y\n10,1\n");
+  f.Put("p/w=b/0.csv", "a,y\n20,2\n");
+  spec::FeatureGroup group;
+  group.columns = {std::string("w")};
+  group.type = spec::FeatureType::kCategorical;
+  f.job.data.features.groups = {group};
+  REQUIRE(f.Profile().ok());
+  CHECK(f.Features() == Strings{"a", "w"});
+  CHECK(f.plan.schema.left_out.empty());
+  f.job.data.features.groups.clear();
+  f.job.data.features.exclude = {std::string("w")};
+  REQUIRE(f.Profile().ok());
+  CHECK(f.plan.schema.left_out.empty());
 }
 
 TEST_CASE("numbers in directory names have a decimal point") {

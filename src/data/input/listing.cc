@@ -335,7 +335,7 @@ class Planner {
       record->fields.push_back(name);
       record->offsets.push_back(record->at.offset.value_or(0));
     }
-    record->not_auto.assign(partitions_.texts.begin(), partitions_.texts.end());
+    record->directory_texts.assign(partitions_.texts.begin(), partitions_.texts.end());
   }
 
   Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {

@@ -203,7 +203,7 @@ class ParquetPlanner {
 
   HeaderRecord Record() const {
     HeaderRecord record = {.at = {.file = first_path_},
-                           .not_auto = {partitions_.texts.begin(), partitions_.texts.end()}};
+                           .directory_texts = {partitions_.texts.begin(), partitions_.texts.end()}};
     const auto is_nested = [](const ParquetColumn& column) {
       return column.family == ColumnFamily::kUnsupported;
     };
@@ -374,13 +374,15 @@ class ParquetPlanner {
     expand(data.features.exclude);
     for (spec::FeatureGroup& group : data.features.groups) expand(group.columns);
     const bool is_auto = IsAuto(data.features, names);
+    std::vector<spec::LeftOutColumn> left_out;
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data, std::move(names), Record()));
     plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
     for (size_t c = 0; is_auto && c < first_.size(); ++c) {
       if (first_[c].family != ColumnFamily::kUnsupported) continue;
-      plan_.schema.left_out.push_back(
-          {static_cast<int32_t>(places[c].first), spec::LeftOutReason::kNested});
+      left_out.push_back({static_cast<int32_t>(places[c].first), spec::LeftOutReason::kNested});
     }
+    // Partitions come after the columns of the files.
+    plan_.schema.left_out.insert(plan_.schema.left_out.begin(), left_out.begin(), left_out.end());
     return {};
   }
 

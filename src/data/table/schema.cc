@@ -98,7 +98,8 @@ class Resolver {
     ESPALIER_RETURN_IF_ERROR(FindGroups());
     ESPALIER_RETURN_IF_ERROR(FindExcluded());
     if (IsAuto(data_.features, names_)) {
-      const std::set<std::string> not_auto(record_.not_auto.begin(), record_.not_auto.end());
+      std::set<std::string> not_auto(record_.not_auto.begin(), record_.not_auto.end());
+      not_auto.insert(record_.directory_texts.begin(), record_.directory_texts.end());
       for (size_t i = 0; i < names_.size(); ++i) {
         const bool grouped = group_of_[i] >= 0;
         const bool is_free = !taken[i] && !not_auto.contains(names_[i]) && !excluded_[i];
@@ -114,6 +115,18 @@ class Resolver {
       if (!listed[static_cast<size_t>(column)]) found.push_back(column);
     }
     return found;
+  }
+
+  // Records why partitions with text are not features. `taken`: columns with another role.
+  void AddLeftOut(const std::vector<bool>& taken, spec::Schema* schema) const {
+    if (!IsAuto(data_.features, names_)) return;
+    for (const std::string& name : record_.directory_texts) {
+      const auto found = positions_.find(name);
+      if (found == positions_.end()) continue;
+      const auto c = static_cast<size_t>(found->second);
+      if (taken[c] || excluded_[c] || group_of_[c] >= 0) continue;
+      schema->left_out.push_back({found->second, spec::LeftOutReason::kDirectoryText});
+    }
   }
 
   // Adds the features of the columns: one per column, or one per part of a date.
@@ -318,6 +331,7 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
   ESPALIER_ASSIGN_OR_RETURN(const std::vector<int32_t> columns, resolver.Columns(taken));
   ESPALIER_RETURN_IF_ERROR(resolver.CheckFeatures(schema, columns));
   resolver.AddFeatures(columns, &schema);
+  resolver.AddLeftOut(taken, &schema);
   return schema;
 }
 

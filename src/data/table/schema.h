@@ -18,9 +18,9 @@ struct HeaderRecord {
   std::vector<std::string> fields;
   std::vector<int64_t> offsets;  // byte offset of each field in the file
   InputPosition at;              // position of the record
-  // Names of further columns that `columns: auto` leaves out: partitions that are not numbers, and
-  // Parquet columns that do not have exactly one value per row.
-  std::vector<std::string> not_auto = {};
+  // Names of further columns that `columns: auto` leaves out: Parquet columns that do not have
+  // exactly one value per row, and partitions that are not numbers.
+  std::vector<std::string> not_auto = {}, directory_texts = {};
 };
 
 // Resolves the spec's columns against the header. A text is a name if the file has a header. An
