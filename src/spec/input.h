@@ -53,13 +53,13 @@ struct FeatureRule {
 
 // Why `columns: auto` leaves out a column.
 enum class LeftOutReason : uint8_t {
-  kEmpty,         // no value in any training row
-  kConstant,      // one value in all training rows
-  kDifferent,     // text that differs in nearly every row
-  kRowNumber,     // an unnamed column that numbers the rows
-  kIndex,         // the index of the data frame that wrote the file
-  kNested,        // a map, a struct, or a list of anything except numbers
-  kDirectoryText, // text in the names of directories
+  kEmpty,          // no value in any training row
+  kConstant,       // one value in all training rows
+  kDifferent,      // text that differs in nearly every row
+  kRowNumber,      // an unnamed column that numbers the rows
+  kIndex,          // the index of the data frame that wrote the file
+  kNested,         // a map, a struct, or a list of anything except numbers
+  kDirectoryText,  // text in the names of directories
 };
 struct LeftOutColumn {
   int32_t column = 0;  // position
@@ -133,7 +133,7 @@ struct InputPlan {
   // True if `features: auto` was decided by a sample of the rows. The profiling pass then decides
   // by all rows.
   bool provisional = false;
-  // Decisions that the profiling pass has changed, for logs and reports.
+  // Decisions about the files, and those that the profiling pass has changed, for logs and reports.
   std::vector<std::string> notes = {};
 };
 

@@ -46,6 +46,8 @@ TEST_CASE("an empty field at each line's end is left out") {
 TEST_CASE("the row names of R are left out") {
   DataFixture f;
   CheckRead(f, "\"a\",\"b\",\"y\"\n" + Rows("\"{N}\",", ""));
+  REQUIRE(f.plan.notes.size() == 1);
+  CHECK(f.plan.notes[0].find("the row names of R, is left out") != std::string::npos);
   CheckRead(f, "a,b,y\n" + Rows("{N},", ""));
   CheckRead(f, "a,b,y\n" + Rows("\"Mazda RX{N}\",", ""));
   f.job.data.csv.extra_field = spec::ExtraField::kFirst;

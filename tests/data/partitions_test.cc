@@ -113,6 +113,8 @@ TEST_CASE("a directory's value takes precedence over a file's column") {
   CHECK(f.AllRows().inputs == Doubles{10, 7, 20, 8, 30, 9});
   CHECK(f.AllRows().targets == Doubles{5, 6, 7});
   CHECK(f.plan.schema.names == Strings{"a", "y", "k"});
+  REQUIRE(f.plan.notes.size() == 1);  // one for each column
+  CHECK_THAT(f.plan.notes[0], Says("the column 'k' ... p/k=7/0.csv ... name of its directory"));
   CHECK(f.plan.files[0].columns == std::vector<int32_t>{0, -1, 1, 2});
   CHECK(f.plan.files[1].columns == std::vector<int32_t>{1, 0, 2});
   CHECK(f.plan.files[2].columns == std::vector<int32_t>{-1, 1, 0, 2});

@@ -134,6 +134,7 @@ Result<std::optional<JobCompletion::Completed>> JobCompletion::Judge(
     ESPALIER_RETURN_IF_ERROR(BoundValidation(job, profiles, &completed));
   }
   if (completed.input.notes.empty()) return std::optional<Completed>();
+  completed.input.notes.insert(completed.input.notes.begin(), plan.notes.begin(), plan.notes.end());
   ESPALIER_ASSIGN_OR_RETURN(completed.job, config::ParseJob(completed.yaml, "job"));
   return std::optional(std::move(completed));
 }

@@ -5,7 +5,6 @@
 #include <variant>
 #include <vector>
 
-#include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/data/table/number.h"
 
@@ -112,7 +111,7 @@ Result<Extra> FindExtraField(const spec::DataSpec& data, bool header, const Head
   return Extra::kFirst;
 }
 
-void NoteExtraField(const std::string& path, Extra extra) {
+std::string ExtraFieldText(const std::string& path, Extra extra) {
   const std::string which =
       extra == Extra::kFirst
           ? "the rows of " + QuotedPath(path) +
@@ -120,7 +119,7 @@ void NoteExtraField(const std::string& path, Extra extra) {
                 "of R, is left out"
           : "the lines of " + QuotedPath(path) +
                 " end with a delimiter; the empty field after it is left out";
-  LogWarning(which + " (data.csv.extra_field)");
+  return which + " (data.csv.extra_field)";
 }
 
 }  // namespace espalier::data

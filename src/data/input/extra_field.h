@@ -52,7 +52,7 @@ enum class Extra : uint8_t { kNone, kFirst, kLast, kOpenHeader };
 Result<Extra> FindExtraField(const spec::DataSpec& data, bool header, const HeaderRecord& record,
                              const FirstRecords& first);
 
-// Logs which field is left out.
-void NoteExtraField(const std::string& path, Extra extra);
+// Returns the note about the field that is left out.
+std::string ExtraFieldText(const std::string& path, Extra extra);
 
 }  // namespace espalier::data

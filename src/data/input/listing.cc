@@ -302,7 +302,9 @@ class Planner {
       record.fields.pop_back();
       record.offsets.pop_back();
     }
-    if (noted_extra_.insert(extra).second) NoteExtraField(record.at.file, extra);
+    if (noted_extra_.insert(extra).second) {
+      plan_.notes.push_back(ExtraFieldText(record.at.file, extra));
+    }
     return extra;
   }
 
@@ -325,7 +327,9 @@ class Planner {
     std::vector<size_t> taken = TakeColumns(record, partitions_.names);
     for (const size_t i : taken) {
       if (UsesPositions(data_)) return PositionsAreAmbiguous(record->at.file, fields[i]);
-      if (noted_.insert(fields[i]).second) NoteShadowed(record->at.file, fields[i]);
+      if (noted_.insert(fields[i]).second) {
+        plan_.notes.push_back(ShadowedText(record->at.file, fields[i]));
+      }
     }
     return taken;
   }
@@ -361,7 +365,7 @@ class Planner {
   spec::DataSpec data_;        // with the format of the files
   size_t libsvm_columns_ = 0;  // LIBSVM text only
   Partitions partitions_;
-  std::set<std::string> noted_;  // columns of NoteShadowed
+  std::set<std::string> noted_;  // columns of ShadowedText
   std::set<Extra> noted_extra_;
   spec::InputPlan plan_;
   std::map<std::string, std::string> patterns_;  // path -> pattern that listed it

@@ -132,7 +132,7 @@ class ParquetPlanner {
         continue;
       }
       if (UsesPositions(data_)) return PositionsAreAmbiguous(path, name);
-      if (noted_.insert(name).second) NoteShadowed(path, name);
+      if (noted_.insert(name).second) plan_.notes.push_back(ShadowedText(path, name));
     }
     return own;
   }
@@ -394,7 +394,7 @@ class ParquetPlanner {
   std::vector<ParquetColumn> columns_;             // columns of the current file
   std::unordered_map<std::string, size_t> index_;  // index of their names
   std::vector<int> places_;           // positions in the file, without partition columns
-  std::set<std::string> noted_;       // columns of NoteShadowed
+  std::set<std::string> noted_;       // columns of ShadowedText
   std::set<std::string> dotted_;      // names from FindDotted
   std::vector<ParquetColumn> first_;  // columns of the first file, with the widths found so far
   std::string first_path_;

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <string_view>
 
-#include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/storage/glob.h"
 
@@ -111,10 +110,10 @@ Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file) {
       .At({.file = file.path, .column = Printable(*twice)});
 }
 
-void NoteShadowed(const std::string& path, const std::string& column) {
-  LogWarning("the column " + Quoted(column) + " is in " + QuotedPath(path) +
-             " and in the name of its directory; the value of the directory is used, as in Spark "
-             "and Hive");
+std::string ShadowedText(const std::string& path, const std::string& column) {
+  return "the column " + Quoted(column) + " is in " + QuotedPath(path) +
+         " and in the name of its directory; the value of the directory is used, as in Spark and "
+         "Hive";
 }
 
 Status PositionsAreAmbiguous(const std::string& path, const std::string& column) {

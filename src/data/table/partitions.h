@@ -35,8 +35,9 @@ struct Partitions {
 // appears twice.
 Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file);
 
-// Logs that the value of `column` in the directory takes precedence over the one in the file.
-void NoteShadowed(const std::string& path, const std::string& column);
+// Returns the note that the value of `column` in the directory takes precedence over the one in the
+// file.
+std::string ShadowedText(const std::string& path, const std::string& column);
 
 // Returns the error for a job that names columns by position, if a file contains a column that its
 // directories also provide.
