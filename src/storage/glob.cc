@@ -1,5 +1,9 @@
 #include "src/storage/glob.h"
 
+#include <algorithm>
+
+#include "src/base/text.h"
+
 namespace espalier::storage {
 namespace {
 
@@ -32,6 +36,20 @@ bool ElementMatches(std::string_view pattern, size_t* p, unsigned char c) {
 }  // namespace
 
 bool HasGlob(std::string_view text) { return text.find_first_of("*?[{") != std::string_view::npos; }
+
+Status CheckLevels(std::string_view pattern, const std::string& shown) {
+  for (size_t begin = 0; begin <= pattern.size();) {
+    const size_t slash = std::min(pattern.find('/', begin), pattern.size());
+    if (pattern.substr(begin, slash - begin) == "**") {
+      return InvalidArgument("'" + Printable(shown, 1024) +
+                             "': a wildcard matches within one directory level (found '**', "
+                             "expected '*'). List a pattern for each level, such as 'T/*.csv' and "
+                             "'T/*/*.csv'");
+    }
+    begin = slash + 1;
+  }
+  return {};
+}
 
 Result<std::vector<std::string>> ExpandBraces(const std::string& pattern) {
   std::vector<std::string> done, open = {pattern};

@@ -12,6 +12,10 @@ namespace espalier::storage {
 // Returns whether `text` contains * ? [ or {.
 bool HasGlob(std::string_view text);
 
+// Returns kInvalidArgument with advice if a segment of the pattern is `**`. Wildcards match within
+// one directory level. `shown`: the pattern as the user wrote it.
+Status CheckLevels(std::string_view pattern, const std::string& shown);
+
 // Expands {a,b}, which may be nested: "x{1,2}" -> "x1", "x2". Returns at most 1000 patterns.
 Result<std::vector<std::string>> ExpandBraces(const std::string& pattern);
 

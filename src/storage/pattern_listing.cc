@@ -167,6 +167,7 @@ Result<std::vector<FileInfo>> ListPattern(const DirectoryReader& reader, const s
   } else {
     ESPALIER_ASSIGN_OR_RETURN(const auto patterns, ExpandBraces(path));
     for (const std::string& pattern : patterns) {
+      ESPALIER_RETURN_IF_ERROR(CheckLevels(pattern, reader.Shown(path)));
       ESPALIER_RETURN_IF_ERROR(walk.Expand("", pattern, 0, 0));
     }
   }

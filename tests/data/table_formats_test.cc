@@ -39,6 +39,8 @@ TEST_CASE("a table with a log is refused from any directory below it") {
       Case{"t/p=1/_delta_log/0.json", "t/p=1/0.csv", "t", "a Delta table"},
       Case{"t/_delta_log/0.json", "u/0.csv", "t", "a Delta table"},
       Case{"t/.hoodie/x", "t/p=1/0.csv", "t/*/*", "a Hudi table"},
+      Case{"t/_spark_metadata/0", "t/0.csv", "t", "the output of a Spark stream"},
+      Case{"t/_spark_metadata/0", "t/p=1/0.csv", "t/p=1", "the output of a Spark stream"},
       Case{"t/metadata/v1.metadata.json", "t/data/0.csv", "t", "an Iceberg table"},
       Case{"t/metadata/version-hint.text", "t/data/k=1/0.csv", "t/data", "an Iceberg table"},
       Case{"t/base_0000003/_meta", "t/base_0000003/0.csv", "t/base_0000003", "(ACID) table"},

@@ -211,6 +211,21 @@ TEST_CASE("a path's scheme selects one of the allowed file systems") {
       Says("'" + dir / "no" + "' (HADOOP_CONF_DIR) ... neither core-site.xml ... hdfs-site.xml"));
 }
 
+TEST_CASE("two stars for any number of levels are refused") {
+  TemporaryDirectory dir;
+  const auto files = MakeLocalFileSystem();
+  REQUIRE(files->MakeDirectory(dir / "a/b").ok());
+  dir.Put("a/b/0.csv", "");
+  for (const char* pattern : {"**/*.csv", "a/**/*.csv", "a/**", "{a,x}/**"}) {
+    INFO(pattern);
+    const Status refused = files->List(dir / pattern).status();
+    CHECK(refused.code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(refused.message(), Says(std::string("... ") + pattern + "' ... found '**' ... "
+                                       "'T/*/*.csv'"));
+  }
+  CHECK(files->List(dir / "a/*/**.csv")->size() == 1);
+}
+
 TEST_CASE("globs match as shells do") {
   CHECK(GlobMatches("*.csv", "a.csv"));
   CHECK_FALSE(GlobMatches("*.csv", "a.csv.gz"));

@@ -126,7 +126,7 @@ class Search {
       if (Unreachable(names.status())) return names.status();
     }
     std::vector<std::string> names;
-    for (const char* name : {"_delta_log", ".hoodie", "metadata"}) {
+    for (const char* name : {"_delta_log", ".hoodie", "_spark_metadata", "metadata"}) {
       const auto info = files_.Stat(storage::JoinPath(directory, name));
       if (info.ok() && info->is_directory) names.emplace_back(name);
       if (!info.ok() && Unreachable(info.status())) return info.status();
@@ -139,6 +139,7 @@ class Search {
     for (const std::string& name : names) {
       if (name == "_delta_log") return Made(directory, "a Delta table", name);
       if (name == ".hoodie") return Made(directory, "a Hudi table", name);
+      if (name == "_spark_metadata") return Made(directory, "the output of a Spark stream", name);
       if (IsAcidName(name)) return Made(directory, "a transactional (ACID) table of Hive", name);
       if (name != "metadata") continue;
       const auto inside = files_.Names(storage::JoinPath(directory, name));
