@@ -87,6 +87,13 @@ TEST_CASE("an uncertain extra field is refused by name") {
   // Each row has a decimal comma.
   has(refused("a,b,y\n" + Rows("7,", "")), "data.csv.extra_field: first");
   has(refused("a,b,y\n" + Rows("row{N},", "")), "data.csv.extra_field: first");
+  // Row numbers, and the parts of a number with a decimal comma: 1,05.
+  std::string prices = "id,price,y\n";
+  for (int i = 1; i <= 30; ++i) {
+    prices += std::to_string(i) + "," + std::to_string(i % 4) + ",0" + std::to_string(i % 7) +
+              (i % 3 ? ",no\n" : ",yes\n");
+  }
+  has(refused(prices), "may be one number with a decimal comma. Set data.csv.extra_field: first");
   // The field that was empty has a value.
   has(refused("a,b,y\n" + Rows("", ",") + "1,2,no,5\n"), "data.csv.extra_field: none");
   has(refused("a,b,y\n" + Rows("", ","), spec::ExtraField::kNone), "ends with a delimiter");

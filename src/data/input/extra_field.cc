@@ -1,5 +1,6 @@
 #include "src/data/input/extra_field.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 #include <variant>
@@ -16,6 +17,10 @@ int64_t PositionOf(const std::string& text) {
   int64_t position = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), position);
   return error == std::errc() && end == text.data() + text.size() ? position : -1;
+}
+
+bool AreDigits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 // Returns whether a key names the column at `position`, or a later one, in files without a header.
@@ -48,11 +53,14 @@ Status Ambiguous(const HeaderRecord& record, size_t names, const FirstRecords& f
   InputPosition at = record.at;
   at.column = "";
   const std::string rows = "each of the first " + std::to_string(first.records()) + " rows has ";
-  const std::string extra = first.ends_empty() ? "ends with a delimiter and starts with its number"
-                                               : "has text in all of them";
+  const std::string extra =
+      first.ends_empty()         ? "ends with a delimiter and starts with its number"
+      : first.may_split_number() ? "has two fields that may be one number with a decimal comma"
+                                 : "has text in all of them";
   return InvalidArgument(
              (first.records() == 1 ? "the first row has " : rows) + std::to_string(names + 1) +
-             " fields, the header has " + std::to_string(names) + " names, and it " + extra +
+             " fields, the header has " + std::to_string(names) + " names, and " +
+             (first.records() == 1 ? "the row " : "each row ") + extra +
              ". Set data.csv.extra_field: first to leave out the first field, the row names of R, "
              "or last to leave out an empty last one; or quote fields that hold a delimiter")
       .At(std::move(at));
@@ -81,7 +89,31 @@ void FirstRecords::Add(const RecordReader& reader) {
   const bool quoted = reader.fields() > 1 && reader.field_offset(1) - reader.field_offset(0) ==
                                                  static_cast<int64_t>(field.size()) + 3;
   named_ = named_ && quoted && names_.emplace(field).second;
+  if (counted_) AddPairs(reader);
   ++records_;
+}
+
+void FirstRecords::AddPairs(const RecordReader& reader) {
+  pairs_.resize(reader.fields() - 1);
+  for (size_t i = 0; i < pairs_.size(); ++i) {
+    Pair& pair = pairs_[i];
+    std::string_view whole = reader.field(i), digits = reader.field(i + 1);
+    if (whole.starts_with('-')) whole.remove_prefix(1);
+    pair.digits = pair.digits && AreDigits(whole) && AreDigits(digits);
+    if (!pair.digits) continue;
+    pair.leads_with_zero = pair.leads_with_zero || (digits.size() > 1 && digits.front() == '0');
+    pair.ends_with_zero = pair.ends_with_zero || (digits.size() > 1 && digits.back() == '0');
+    if (records_ == 0) pair.length = digits.size();
+    pair.same_length = pair.same_length && digits.size() == pair.length;
+  }
+}
+
+// Decimals have a fixed number of digits, or no zeros at their end. Whole numbers of another column
+// do not begin with zeros.
+bool FirstRecords::may_split_number() const {
+  return std::any_of(pairs_.begin(), pairs_.end(), [](const Pair& pair) {
+    return pair.digits && (pair.same_length || pair.leads_with_zero || !pair.ends_with_zero);
+  });
 }
 
 Result<Extra> FindExtraField(const spec::DataSpec& data, bool header, const HeaderRecord& record,
@@ -103,7 +135,8 @@ Result<Extra> FindExtraField(const spec::DataSpec& data, bool header, const Head
   if (wanted == spec::ExtraField::kAuto) {
     if (first.ends_empty() && (open || !first.is_counted())) return Extra::kLast;
     if (open) return Extra::kNone;
-    if (first.ends_empty() || !(first.is_counted() || first.is_named())) {
+    const bool counted = first.is_counted() && !first.may_split_number();
+    if (first.ends_empty() || !(counted || first.is_named())) {
       return Ambiguous(record, names, first);
     }
   }
