@@ -56,7 +56,7 @@ enum class LeftOutReason : uint8_t {
   kEmpty,          // no value in any training row
   kConstant,       // one value in all training rows
   kDifferent,      // text that differs in nearly every row
-  kRowNumber,      // an unnamed column that numbers the rows
+  kRowNumber,      // an unnamed column of row numbers, in any order
   kIndex,          // the index of the data frame that wrote the file
   kNested,         // a map, a struct, or a list of anything except numbers
   kDirectoryText,  // text in the names of directories

@@ -149,6 +149,28 @@ TEST_CASE("a row counter continues from block to block") {
         std::vector<spec::LeftOutColumn>{{0, spec::LeftOutReason::kRowNumber}});
 }
 
+TEST_CASE("the index of a shuffled or filtered table is left out") {
+  const auto left_out = [](const std::string& name, int modulus) {
+    DataFixture f;
+    std::string text = name + ",a,y\n";
+    for (int i = 0; i < 60; ++i) {
+      text += std::to_string(i * 37 % modulus) + "," + std::to_string(i % 9) + ".5," +
+              (i % 3 ? "no\n" : "yes\n");
+    }
+    f.Train(text);
+    const auto plan = f.Plan();
+    INFO(plan.status().ToString());
+    REQUIRE(plan.ok());
+    return plan->schema.left_out;
+  };
+  const std::vector<spec::LeftOutColumn> index = {{0, spec::LeftOutReason::kRowNumber}};
+  CHECK(left_out("", 101) == index);
+  CHECK(left_out("Unnamed: 0", 101) == index);
+  CHECK(left_out("Unnamed: 0.1", 101) == index);
+  CHECK(left_out("n", 101).empty());
+  CHECK(left_out("", 31).empty());  // values repeat
+}
+
 TEST_CASE("inferred features equal those of explicit groups") {
   const auto rows = [](bool grouped) {
     DataFixture f;

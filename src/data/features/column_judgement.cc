@@ -96,7 +96,7 @@ std::string Shown(char byte) { return byte == '\'' ? "\"'\"" : "'" + std::string
 bool IsUnnamed(const std::string& name) {
   constexpr std::string_view kPandas = "Unnamed: ";
   return name.empty() || (name.starts_with(kPandas) &&
-                          name.find_first_not_of("0123456789", kPandas.size()) == name.npos);
+                          name.find_first_not_of("0123456789.", kPandas.size()) == name.npos);
 }
 
 ColumnSample::Texts& ColumnSample::SomeTexts() {
@@ -182,6 +182,7 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   CountNumber(value);
   whole_ = whole_ && value == std::floor(value);
   if (different_numbers_.size() <= kWholeClassesMax) different_numbers_.insert(value);
+  if (all_numbers_) all_numbers_->insert(value);
   if (kind != NumberKind::kNumber) return;
   days_ += IsDayNumber(value) ? times : 0;
   months_ += IsMonthNumber(value) ? times : 0;
@@ -289,13 +290,13 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
     return trusted || (unnamed && sample.rows() > 0) ? Judgement(LeftOutReason::kEmpty)
                                                      : FeatureType::kNumeric;
   }
-  if (unnamed && sample.counts_rows()) return LeftOutReason::kRowNumber;
+  const bool dates = sample.days() == sample.values() || sample.months() == sample.values();
+  const bool index = sample.values() >= kIndexRowsMin && sample.different_integers() && !dates;
+  if (unnamed && (sample.counts_rows() || index)) return LeftOutReason::kRowNumber;
   const bool nulls = sample.values() < sample.rows();
   if (trusted && !nulls && sample.constant()) return LeftOutReason::kConstant;
   const bool varies = !sample.constant() && sample.texts() == nullptr;
-  if (varies && (sample.days() == sample.values() || sample.months() == sample.values())) {
-    return FeatureType::kDate;
-  }
+  if (varies && dates) return FeatureType::kDate;
   if (varies && sample.moments() == sample.values()) {
     return Undecided{.example = sample.moment(), .date_formats = {"%Y%m%d%H%M%S"}};
   }

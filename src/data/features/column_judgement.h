@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -31,7 +32,12 @@ inline constexpr double kDifferentLabelsShare = 0.9;
 // Minimum number of rows to leave out a column without differences. With fewer, it is a feature.
 inline constexpr int64_t kWholeTableRowsMin = 10;
 
-// Returns whether a column is unnamed: its name is empty, or pandas generated it.
+// Minimum number of different whole numbers in an unnamed column that is the index of a shuffled or
+// filtered table.
+inline constexpr int64_t kIndexRowsMin = 10;
+
+// Returns whether a column is unnamed: its name is empty, or pandas generated it, like "Unnamed: 0"
+// and "Unnamed: 0.1".
 bool IsUnnamed(const std::string& name);
 
 // Counts the values of one column. Values are texts, or typed numbers written as texts.
@@ -70,6 +76,8 @@ class ColumnSample {
   // Adds the evidence from values that did not have the type of the column.
   void AddEvidence(spec::FeatureType type, const spec::ColumnEvidence& evidence,
                    const ValueRules& rules, const DateFormat* format);
+  // Counts different numbers without a limit. Call it before the first value.
+  void CountDifferent() { all_numbers_.emplace(); }
   // Starts a block: the next value is not in the row after the previous one.
   void BeginBlock() { begins_ = true; }
 
@@ -90,6 +98,11 @@ class ColumnSample {
   bool constant() const { return values_ > 0 && constant_; }
   // Returns whether each value is an integer, one more than the previous value in its block.
   bool counts_rows() const { return values_ > 1 && counts_ && numbers_ == values_; }
+  // Returns whether CountDifferent was called and the values are whole numbers, all different.
+  bool different_integers() const {
+    return all_numbers_ && whole_ && numbers_ == values_ &&
+           static_cast<int64_t>(all_numbers_->size()) == values_;
+  }
   const Texts* texts() const { return texts_.get(); }  // null: all values are numbers
   // Returns the first different numbers, at most kWholeClassesMax + 1. whole() returns whether all
   // numbers are integers.
@@ -115,8 +128,9 @@ class ColumnSample {
   double last_ = 0;    // last number
   bool constant_ = true, counts_ = true, whole_ = true, begins_ = true;
   std::set<double> different_numbers_;
-  std::vector<double>
-      counted_;  // first numbers, at most kNumbersCounted; they represent the others
+  // First numbers, at most kNumbersCounted. They represent the others.
+  std::vector<double> counted_;
+  std::optional<std::unordered_set<double>> all_numbers_;
   std::unique_ptr<Texts> texts_;
 };
 
@@ -160,8 +174,9 @@ struct Undecided {
 using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided>;
 
 // Applies this rule to the values of a sample that are not null:
-//   left out     an index of a data frame, and an unnamed column that is empty or numbers the rows;
-//                if the sample has all training rows, also a column that is empty or constant
+//   left out     an index of a data frame, and an unnamed column that is empty, numbers the rows or
+//                has at least kIndexRowsMin whole numbers, all different; if the sample has all
+//                training rows, also a column that is empty or constant
 //   numeric      at least half are numbers, or all are null; other values are bad rows, as in a
 //                column that the job names
 //   date         at least half are dates, or all are numbers like 202402 or 20240229

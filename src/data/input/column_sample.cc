@@ -121,6 +121,9 @@ class Sampler {
     const size_t columns = plan_.schema.names.size();
     sample_.columns.clear();
     sample_.columns.resize(columns);
+    for (size_t i = 0; i < columns; ++i) {
+      if (IsUnnamed(plan_.schema.names[i])) sample_.columns[i].CountDifferent();
+    }
     sample_.index.assign(columns, false);
     sample_.typed.assign(columns, false);
     rows_ = bytes_ = 0;
