@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -236,23 +237,34 @@ class Planner {
     return first;
   }
 
-  // Reads rows after the first record while they may have an extra field.
+  // Reads rows after the first record while they may have an extra field, or may contain the only
+  // text of a first line of numbers.
   void SampleRows(RecordReader& reader, FirstRecord* first) const {
-    const HeaderRecord& record = first->record;
+    HeaderRecord& record = first->record;
     const bool header = spec::HasHeader(data_);
-    if (!header) first->rows.Add(reader);
-    if (data_.csv.extra_field == spec::ExtraField::kNone) return;
-    while (first->rows.records() < FirstRecords::kRecordsMax &&
-           reader.position() - first->end < FirstRecords::kBytesMax) {
-      const FirstRecords& rows = first->rows;
+    FirstRecords& rows = first->rows;
+    if (!header) rows.Add(reader);
+    const std::optional<size_t> text = header && record.fields.size() > 1
+                                           ? OnlyText(record.fields)
+                                           : std::optional<size_t>();
+    bool open = data_.csv.extra_field != spec::ExtraField::kNone;
+    for (int64_t read = rows.records(); read < FirstRecords::kRecordsMax &&
+                                        reader.position() - first->end < FirstRecords::kBytesMax;
+         ++read) {
       const bool usual = rows.fields() == record.fields.size() && !rows.ends_empty();
-      if (rows.records() > 0 && (rows.fields() == 0 || usual)) return;
+      open = open && (rows.records() == 0 || (rows.fields() != 0 && !usual));
+      const bool sought = text && !record.text_recurs;
+      if (!open && !sought) break;
       const RecordReader::Outcome outcome = reader.Next();
-      if (outcome == RecordReader::Outcome::kRecord) first->rows.Add(reader);
       if (outcome == RecordReader::Outcome::kEnd || outcome == RecordReader::Outcome::kFailed) {
-        return;
+        break;
       }
+      if (outcome != RecordReader::Outcome::kRecord) continue;
+      if (open) rows.Add(reader);
+      record.text_recurs = record.text_recurs || (sought && *text < reader.fields() &&
+                                                  reader.field(*text) == record.fields[*text]);
     }
+    if (header) record.row_fields = rows.fields();
   }
 
   Status UseFirst(FirstRecord first, spec::InputFile* file, std::string* first_file) {

@@ -248,13 +248,25 @@ class Resolver {
            spec::FormatOf(data_) == spec::DataFormat::kCsv;
   }
 
-  // Suggests a delimiter for a file whose header is one field that contains another delimiter.
+  // Returns whether a first line of one field is not a header: the rows after it have several
+  // fields, and not as many as the line has words.
+  bool IsTitle(std::string_view line) const {
+    const auto words = static_cast<size_t>(std::count(line.begin(), line.end(), ' ')) + 1;
+    return record_.row_fields > 1 && words != record_.row_fields;
+  }
+
+  // Suggests a reading of a file whose header is one field: a comment, a title, or names that
+  // another delimiter separates.
   std::string DelimiterHint() const {
     const bool csv = spec::FormatOf(data_) == spec::DataFormat::kCsv;
     if (names_.size() != 1 || !csv || !data_.csv.header) return "";
     std::string_view line = names_[0];
+    if (line.starts_with('#')) {
+      return "; the first line seems to be a comment: set data.csv.comment: \"#\"";
+    }
     for (const char delimiter : {';', '\t', '|', ',', ' '}) {
       if (delimiter == data_.csv.delimiter || line.find(delimiter) == line.npos) continue;
+      if (delimiter == ' ' && IsTitle(line)) break;
       const bool runs = line.find("  ") != line.npos || line.find(" \t") != line.npos;
       if (delimiter == ' ' && runs) {
         return "; runs of blanks seem to divide the columns: set data.csv.delimiter: whitespace";
@@ -262,7 +274,9 @@ class Resolver {
       const std::string shown = delimiter == '\t' ? "\\t" : std::string(1, delimiter);
       return "; the delimiter seems to be \"" + shown + "\": set data.csv.delimiter";
     }
-    return "";
+    if (!IsTitle(line)) return "";
+    return "; the rows after the first line have " + std::to_string(record_.row_fields) +
+           " fields, so it seems to be a title: take it out of the file";
   }
 
   // Finds the group of each column.
@@ -335,13 +349,25 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
   return schema;
 }
 
+std::optional<size_t> OnlyText(const std::vector<std::string>& names) {
+  std::optional<size_t> text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    double value = 0;
+    if (ParseNumberSlowly(names[i], &value) != NumberKind::kNotNumber) continue;
+    if (text) return std::nullopt;
+    text = i;
+  }
+  return text;
+}
+
 Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header) {
   const std::vector<std::string>& names = header.fields;
-  size_t numbers = 0;
+  size_t numbers = 0, texts = 0;
   for (const std::string& name : names) {
     double value = 0;
     const NumberKind kind = ParseNumberSlowly(name, &value);
-    if (kind == NumberKind::kNotNumber) return {};
+    texts += kind == NumberKind::kNotNumber;
+    if (texts > (header.text_recurs ? 1 : 0)) return {};
     numbers += kind == NumberKind::kNumber;
   }
   const bool positions = names.size() > 2 && names == PositionNames(names.size());  // as in pandas
@@ -356,8 +382,10 @@ Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header) 
     return {};
   }
   return RecordError(header,
-                     "the first line names columns with numbers only, so it seems to be data; set "
-                     "data.csv.header: false, and name columns by their positions, counted from 0");
+                     std::string("the first line names columns with numbers") +
+                         (texts > 0 ? " and a value of a column" : " only") +
+                         ", so it seems to be data; set data.csv.header: false, and name columns "
+                         "by their positions, counted from 0");
 }
 
 bool IsAuto(const spec::FeatureSpec& features, const std::vector<std::string>& names) {

@@ -1,6 +1,7 @@
 // Selects the columns of the files that a job uses. Thread rule: pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct HeaderRecord {
   // Names of further columns that `columns: auto` leaves out: Parquet columns that do not have
   // exactly one value per row, and partitions that are not numbers.
   std::vector<std::string> not_auto = {}, directory_texts = {};
+  // The field OnlyText is also a value of its column in the first rows.
+  bool text_recurs = false;
+  size_t row_fields = 0;  // number of fields in each of the first rows; 0: unknown, or they differ
 };
 
 // Resolves the spec's columns against the header. A text is a name if the file has a header. An
@@ -38,8 +42,12 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
 // column has that name. JSON has no other way to write the keyword.
 bool IsAuto(const spec::FeatureSpec& features, const std::vector<std::string>& names);
 
+// Returns the position of the only name that is not a number, if all others are. Otherwise nothing.
+std::optional<size_t> OnlyText(const std::vector<std::string>& names);
+
 // Returns kInvalidArgument if the names are numbers, so that the header appears to be a row of
-// data. The names "0", "1", "2" and so on are valid, as are names that the spec uses.
+// data. One name may be a text if it recurs in its column, such as the label. The names "0", "1",
+// "2" and so on are valid, as are names that the spec uses.
 Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header);
 
 // Returns the names for files without a header: "0", "1", ...
