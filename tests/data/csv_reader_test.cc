@@ -346,6 +346,8 @@ TEST_CASE("without a quote the escape works in all fields") {
   const spec::CsvOptions options = {.quote = kNone, .escape = '\\'};
   CHECK(ReadAll("a\\,b,c\\\\,\\N,d\\ne\\r,\\x\r\n1,2,3,4,5\n", options) ==
         Records{{0, {"a,b", "c\\", "\\N", "d\ne\r", "x"}}, {23, {"1", "2", "3", "4", "5"}}});
+  CHECK(ReadAll("x\\ty,\\b\\f\\v,\\\\t\n1,a\\0,3\n", options) ==
+        Records{{0, {"x\ty", "\b\f\v", "\\t"}}, {16, {"!"}}});
   const TextFile file("1,2\n3,a\\\nb\n");
   CsvReader reader(file, options, {0, file.info().length, false});
   REQUIRE(reader.Next() == CsvReader::Outcome::kRecord);

@@ -17,6 +17,28 @@ constexpr const char* kNulByte =
     "the record holds a NUL byte; is this a text file in UTF-8, or in UTF-16 with a byte order "
     "mark?";
 
+// Returns the byte that an escape and `c` stand for.
+char Escaped(char c) {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'v':
+      return '\v';
+    case '0':
+      return '\0';
+    default:
+      return c;
+  }
+}
+
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
 // Two quotes mean one quote without an escape too, so the quote as its own escape changes nothing.
@@ -362,6 +384,7 @@ CsvReader::Outcome CsvReader::TakeEscaped(size_t line_end, size_t next) {
   scratch_.assign(kReadable, '\0');
   fields_ = 0;
   raw_begins_.assign(1, text_skew_);
+  bool has_nul = window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr;
   const char* d = data();
   for (size_t p = begin; p < line_end; ++p) {
     if (IsDelimiter(d[p])) {
@@ -378,14 +401,13 @@ CsvReader::Outcome CsvReader::TakeEscaped(size_t line_end, size_t next) {
     } else if (d[p] == 'N') {
       scratch_.append("\\N");
     } else {
-      scratch_.push_back(d[p] == 'n' ? '\n' : d[p] == 'r' ? '\r' : d[p]);
+      scratch_.push_back(Escaped(d[p]));
+      has_nul = has_nul || scratch_.back() == '\0';
     }
   }
   EndField();
   position_ = next;
-  if (window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr) {
-    return Bad(kNulByte, begin, line_end);
-  }
+  if (has_nul) return Bad(kNulByte, begin, line_end);
   text_ = scratch_.data() + kReadable;
   return Outcome::kRecord;
 }

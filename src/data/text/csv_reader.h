@@ -14,11 +14,11 @@
 //
 // In a quoted field, the escape turns a quote or an escape after it into plain text, as in files of
 // Spark. Before any other character, the escape is itself plain text. With the quote kNoQuote, the
-// escape works in all fields, as in Hive and MySQL: `\n` and `\r` are line feed and carriage
-// return, `\N` is unchanged, and any other character after an escape is plain text. A line that
-// ends in the escape fails the read, because its last field continues on the next line. If the
-// options set no escape, a quoted field that ends in two backslashes is bad: in files of Spark they
-// may mean one.
+// escape works in all fields, as in Hive, MySQL and COPY of PostgreSQL: `\n`, `\r`, `\t`, `\b`,
+// `\f` and `\v` are control characters, and `\0` is a NUL byte, which is bad. `\N` is unchanged,
+// and any other character after an escape is plain text. A line that ends in the escape fails the
+// read, because its last field continues on the next line. If the options set no escape, a quoted
+// field that ends in two backslashes is bad: in files of Spark they may mean one.
 //
 // Without `multiline`, a record whose quote is open at the end of its line is bad. It includes the
 // lines up to its closing quote, so that no part of it is read as a row. If no quote closes it
