@@ -95,8 +95,10 @@ std::vector<BadCase> MoreValues() {
 
 std::vector<BadCase> OtherValues() {
   return {
-      {"a byte order mark in the middle", Row("\ufeff1,2,1\n"), StatusCode::kBadInput, kNotNumber,
-       At(4, "a", 13, "\\xef\\xbb\\xbf1")},
+      {"a byte order mark in the middle", Row("\ufeff1,2,1\n"), StatusCode::kBadInput,
+       "the row ... byte order mark ... data.bad_rows", At(4, "", 13, "\\xef\\xbb\\xbf1,2,1")},
+      {"the header again", Row("a,b,y\n"), StatusCode::kBadInput,
+       "the row repeats the header ... data.bad_rows", At(4, "", 13, "a,b,y")},
   };
 }
 

@@ -17,6 +17,8 @@
 namespace espalier::data {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 // Parses eight fields of one digit each, as in "0,0,7,0,0,0,1,0,". Returns true if all are digits.
 inline bool EightDigits(const char* text, uint8_t* out) {
   const __m128i every_other =
@@ -64,6 +66,11 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
   const std::vector<int32_t>& columns = table.plan.files[file].columns;
   const auto empty = std::find(columns.begin(), columns.end(), spec::InputFile::kEmpty);
   if (empty != columns.end()) empty_ = static_cast<int32_t>(empty - columns.begin());
+  const std::string& path = table.plan.files[file].path;
+  is_csv_ = spec::FormatOf(job_.data, path) == spec::DataFormat::kCsv;
+  if (is_csv_ && job_.data.csv.header) {
+    own_columns_ = schema.names.size() - static_cast<size_t>(schema.partitions);
+  }
   if (sparse_) {
     for (DecodedRows& set : sets_) set.sparse = true;
     slots_.assign(schema.names.size(), -1);
@@ -365,7 +372,28 @@ bool RowDecoder::CheckFields(const RecordReader& reader) {
       -1);
 }
 
+bool RowDecoder::CheckJoint(const RecordReader& reader) {
+  const bool marked = reader.text()[0] == kByteOrderMark[0] && reader.record_offset() > 0;
+  if (marked && reader.field(0).starts_with(kByteOrderMark)) {
+    return Bad(
+        "the row starts with a byte order mark, as if several files were joined. Take out the "
+        "mark and the header after it, or set data.bad_rows.policy: skip",
+        -1);
+  }
+  if (own_columns_ == 0 || reader.fields() != schema_.names.size()) return true;
+  for (size_t i = 0; i < own_columns_; ++i) {
+    const std::string& name = schema_.names[i];
+    const bool left_out = name.size() == 1 && name[0] == '\0';  // see InFileOrder
+    if (!left_out && reader.field(i) != name) return true;
+  }
+  return Bad(
+      "the row repeats the header, as if several files were joined. Take it out of the file, or "
+      "set data.bad_rows.policy: skip",
+      -1);
+}
+
 RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
+  if (is_csv_ && !CheckJoint(reader)) return Outcome::kBad;
   const bool usual = reader.fields() == schema_.names.size() && empty_ < 0;
   if (!usual && !CheckFields(reader)) return Outcome::kBad;
   const bool digits = !sparse_ && type_ == spec::StorageType::kUint8 &&

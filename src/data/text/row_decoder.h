@@ -36,6 +36,7 @@ struct RowProblem {
 //   validation mark: other than 0, 1, true, false              bad row
 //   time of validation: neither a date nor a number            bad row
 //   too few or too many fields                                 bad row
+//   CSV: the header again, or a byte order mark at its start   bad row
 // For a schema without label columns, labels are 0. Labels (classification) and categories are the
 // text without surrounding spaces. ValueRules decides which of them are null. Thread rule: one
 // thread per decoder.
@@ -94,6 +95,8 @@ class RowDecoder {
   bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
   bool Bad(std::string message, int32_t column);
   bool CheckFields(const RecordReader& reader);
+  // Reports a row that is the beginning of another file: a byte order mark, or the header again.
+  bool CheckJoint(const RecordReader& reader);
   Status Append(DecodedRows* rows, bool digits);
 
   const spec::Schema& schema_;
@@ -102,6 +105,8 @@ class RowDecoder {
   const int32_t file_;
   const bool classification_, float32_, sparse_;
   int32_t empty_ = -1;  // field that must be empty; -1: none
+  bool is_csv_ = false;
+  size_t own_columns_ = 0;  // fields of the header; 0: no header
   ValidationDraw draw_;
   ValidationColumn deciding_;
   RowPicker picker_;
