@@ -149,9 +149,12 @@ struct Names<FeatureType> {
 template <>
 struct Names<LeftOutReason> {
   static constexpr EnumName<LeftOutReason> kAll[] = {
-      {LeftOutReason::kEmpty, "empty"},         {LeftOutReason::kConstant, "constant"},
-      {LeftOutReason::kDifferent, "different"}, {LeftOutReason::kRowNumber, "row_number"},
-      {LeftOutReason::kIndex, "index"},         {LeftOutReason::kNested, "nested"},
+      {LeftOutReason::kEmpty, "empty"},
+      {LeftOutReason::kConstant, "constant"},
+      {LeftOutReason::kDifferent, "different"},
+      {LeftOutReason::kRowNumber, "row_number"},
+      {LeftOutReason::kIndex, "index"},
+      {LeftOutReason::kNested, "nested"},
       {LeftOutReason::kDirectoryText, "directory_text"}};
 };
 template <>

@@ -283,8 +283,8 @@ TEST_CASE("a first line of numbers and a class is a row") {
   DataFixture f;
   f.job.data.label = {int64_t{2}};
   f.Train("5.1,3.5,setosa\n4.9,3,virginica\n5,3.6,setosa\n");
-  CHECK_THAT(f.Plan().status().message(), Catch::Contains("a value of a column") &&
-                                              Catch::Contains("data.csv.header: false"));
+  CHECK_THAT(f.Plan().status().message(),
+             Catch::Contains("a value of a column") && Catch::Contains("data.csv.header: false"));
   f.job.data.csv.extra_field = spec::ExtraField::kNone;
   CHECK_FALSE(f.Plan().ok());
   f.Train("2019,2020,country\n4.9,3,DE\n5,3.6,NL\n");

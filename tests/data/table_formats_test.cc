@@ -91,8 +91,9 @@ TEST_CASE("two compressed copies of a file are an error with both") {
   CHECK(message.find("'" + f.dir / "t/0.csv.bz2" + "' and '" + f.dir / "t/0.csv.gz" + "'") == 0);
 }
 
-TEST_CASE("a file next to its compressed copy is an error with both") {
-  const auto copy = GENERATE("t/0.csv.gz", "t/0.csv.bz2", "t/0.csv.lz4");
+TEST_CASE("a file next to a copy of it is an error with both") {
+  const auto copy = GENERATE("t/0.csv.gz", "t/0.csv.bz2", "t/0.csv.lz4", "t/0.csv~", "t/0.csv.bak",
+                             "t/0.csv.tmp");
   FormatsFixture f;
   f.Put("t/0.csv");
   f.Put(copy);

@@ -220,7 +220,8 @@ TEST_CASE("two stars for any number of levels are refused") {
     INFO(pattern);
     const Status refused = files->List(dir / pattern).status();
     CHECK(refused.code() == StatusCode::kInvalidArgument);
-    CHECK_THAT(refused.message(), Says(std::string("... ") + pattern + "' ... found '**' ... "
+    CHECK_THAT(refused.message(), Says(std::string("... ") + pattern +
+                                       "' ... found '**' ... "
                                        "'T/*/*.csv'"));
   }
   CHECK(files->List(dir / "a/*/**.csv")->size() == 1);

@@ -53,10 +53,10 @@ Status Ambiguous(const HeaderRecord& record, size_t names, const FirstRecords& f
   InputPosition at = record.at;
   at.column = "";
   const std::string rows = "each of the first " + std::to_string(first.records()) + " rows has ";
-  const std::string extra =
-      first.ends_empty()         ? "ends with a delimiter and starts with its number"
-      : first.may_split_number() ? "has two fields that may be one number with a decimal comma"
-                                 : "has text in all of them";
+  const std::string extra = first.ends_empty() ? "ends with a delimiter and starts with its number"
+                            : first.may_split_number()
+                                ? "has two fields that may be one number with a decimal comma"
+                                : "has text in all of them";
   return InvalidArgument(
              (first.records() == 1 ? "the first row has " : rows) + std::to_string(names + 1) +
              " fields, the header has " + std::to_string(names) + " names, and " +

@@ -45,6 +45,14 @@ const char* NameOf(spec::DataFormat format) {
   return kNames[static_cast<int>(format)];
 }
 
+// Returns a path without the endings of backups and compressed copies.
+std::string_view WithoutCopy(std::string_view path) {
+  for (const std::string_view ending : {"~", ".bak", ".orig", ".tmp"}) {
+    if (path.ends_with(ending)) path.remove_suffix(ending.size());
+  }
+  return spec::WithoutCodec(path);
+}
+
 class Planner {
  public:
   Planner(const storage::FileSystem& files, const spec::DataSpec& data)
@@ -148,11 +156,11 @@ class Planner {
     return {};
   }
 
-  // Finds files whose names differ only in their compression, because they hold the same rows.
+  // Finds files whose names differ only in these endings, because they hold the same rows.
   Status FindTwins() const {
-    std::map<std::string_view, std::string_view> listed;  // name without its codec -> path
+    std::map<std::string_view, std::string_view> listed;  // WithoutCopy -> path
     for (const auto& [path, pattern] : patterns_) {
-      const auto [twin, added] = listed.emplace(spec::WithoutCodec(path), path);
+      const auto [twin, added] = listed.emplace(WithoutCopy(path), path);
       if (added) continue;
       return InvalidArgument(QuotedPath(twin->second) + " and " + QuotedPath(path) +
                              " are both listed, and the names say that they are copies of one "
@@ -244,9 +252,8 @@ class Planner {
     const bool header = spec::HasHeader(data_);
     FirstRecords& rows = first->rows;
     if (!header) rows.Add(reader);
-    const std::optional<size_t> text = header && record.fields.size() > 1
-                                           ? OnlyText(record.fields)
-                                           : std::optional<size_t>();
+    const std::optional<size_t> text =
+        header && record.fields.size() > 1 ? OnlyText(record.fields) : std::optional<size_t>();
     bool open = data_.csv.extra_field != spec::ExtraField::kNone;
     for (int64_t read = rows.records(); read < FirstRecords::kRecordsMax &&
                                         reader.position() - first->end < FirstRecords::kBytesMax;
