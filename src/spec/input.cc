@@ -26,7 +26,7 @@ const char* Words(LeftOutReason reason) {
     case LeftOutReason::kNested:
       return "not one value a row";
     case LeftOutReason::kDirectoryText:
-      return "text in directory names; a group with type: categorical uses it";
+      return "text in directory names, used if data.features.groups names it";
     case LeftOutReason::kIndex:
       break;
   }
