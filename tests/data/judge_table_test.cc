@@ -124,6 +124,17 @@ TEST_CASE("columns that all rows judge equally share a note") {
                                  "sampled rows looked numeric: 'a', 'b'"});
 }
 
+TEST_CASE("judging keeps the notes on the files") {
+  JudgedJob job(Table([](int64_t i, bool sampled) {
+    return (sampled || i % 5 < 2 ? Number(i) : "t" + std::to_string(i % 9)) + "," + Number(i) +
+           "," + Label(i);
+  }));
+  job.completed.input.notes = {"a note on the files"};
+  (void)job.Finish();
+  REQUIRE(job.completed.input.notes.size() == 2);
+  CHECK(job.completed.input.notes[0] == "a note on the files");
+}
+
 TEST_CASE("text between the sampled rows makes a category") {
   std::vector<spec::InputPlan> plans;
   for (const int64_t bytes : {1 << 17, 1 << 20}) {

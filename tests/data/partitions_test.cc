@@ -39,8 +39,9 @@ TEST_CASE("text partitions are features, label or left out") {
   CHECK(f.plan.schema.names == Strings{"a", "y", "k", "w"});
   const spec::LeftOutColumn text = {3, spec::LeftOutReason::kDirectoryText};
   CHECK(f.plan.schema.left_out == std::vector<spec::LeftOutColumn>{text});
-  CHECK_THAT(spec::InferredText(f.plan.schema),
-             Says("numeric: 2 others; left out: w (text in directory names, ... data.features.groups"));
+  CHECK_THAT(
+      spec::InferredText(f.plan.schema),
+      Says("numeric: 2 others; left out: w (text in directory names, ... data.features.groups"));
   CHECK(ColumnTypes(*f.files, f.job.data, f.plan).value() ==
         Strings{"number", "number", "number", "text"});
   f.job.data.label = {std::string("k")};
