@@ -40,17 +40,31 @@ TEST_CASE("labels of one number or one truth value are counted together") {
   CHECK(Joined({{"Yes", 1}, {"yes", 2}, {"No", 3}}) == Counts{{"yes", 3}, {"no", 3}});
   CHECK(Joined({{"True", 2}, {"False", 3}}) == Counts{{"True", 2}, {"False", 3}});
   const Counts mixed = {{"True", 2}, {"true", 2}, {"maybe", 3}}, kinds = {{"yes", 1}, {"true", 1}};
+  CHECK(Joined({{"0", 1}, {"1", 2}, {"1.0e+00", 4}}) == Counts{{"0", 1}, {"1", 6}});
+  CHECK(Joined({{"-0", 1}, {"0", 2}, {"+1", 4}}) == Counts{{"0", 3}, {"1", 4}});
+  CHECK(Joined({{"true", 1}, {"false", 2}, {"1e0", 4}}) == Counts{{"true", 5}, {"false", 2}});
   CHECK(Joined(mixed) == mixed);
   CHECK(Joined(kinds) == kinds);
 }
 
 TEST_CASE("a class is found by each of its spellings") {
   const ClassIndex words({"False", "True"}), numbers({"0", "1"}), answers({"no", "yes"});
-  for (const char* text : {"true", "True", "TRUE", "t", "T", "1"}) {
+  for (const char* text : {"true", "True", "TRUE", "t", "T", "1", "1.0", "1e0", "+1", "10e-1",
+                           "1.000000000000000000e+00"}) {
     INFO(text);
     CHECK(words.Of(text) == 1);
     CHECK(numbers.Of(text) == 1);
     CHECK(answers.Of(text) == -1);
+  }
+  for (const char* text : {"false", "f", "0", "-0", "0.0", "0e0", "0.000000000000000000e+00"}) {
+    INFO(text);
+    CHECK(words.Of(text) == 0);
+    CHECK(numbers.Of(text) == 0);
+  }
+  for (const char* text : {"01", "2", "1.5", "1e1", "-1"}) {
+    INFO(text);
+    CHECK(words.Of(text) == -1);
+    CHECK(numbers.Of(text) == -1);
   }
   CHECK(answers.Of("Yes") == 1);
   CHECK(answers.Of("N") == 0);

@@ -53,8 +53,14 @@ class ColumnsTest(unittest.TestCase):
     def test_a_truth_value_and_a_number_are_found_in_each_spelling(self):
         truths, numbers = _columns.Categories(["False", "True"], 2), \
             _columns.Categories(["1.5", "20"], 2)
-        for value in (True, "true", "TRUE", "t", "1", 1):
-            self.assertEqual(truths.code(value), 1, value)
+        bits = _columns.Categories(["0", "1"], 2)
+        for value in (True, "true", "TRUE", "t", "1", 1, "1e0", "+1",
+                      "1.000000000000000000e+00"):
+            self.assertEqual((truths.code(value), bits.code(value)), (1, 1), value)
+        for value in (False, "f", "0", "-0", "0e0", "0.0"):
+            self.assertEqual((truths.code(value), bits.code(value)), (0, 0), value)
+        for value in ("01", "1e1", "-1"):
+            self.assertEqual((truths.code(value), bits.code(value)), (-1, -1), value)
         for value in ("1.50", "15e-1", 1.5, decimal.Decimal("1.500")):
             self.assertEqual(numbers.code(value), 0, value)
         self.assertEqual(numbers.code("01.5"), -1)

@@ -176,7 +176,9 @@ def plain_decimal(text: Any) -> Optional[str]:
 
 
 def _truth(text: Any, kind: Any) -> Optional[str]:
-    return next((words[0] for words in kind if text in words), None)
+    """Returns the name of the truth value. A number has that of its plain form: "1e0" is 1."""
+    texts = (text, plain_decimal(text))
+    return next((words[0] for words in kind if any(t in words for t in texts)), None)
 
 
 class Rules:

@@ -73,11 +73,13 @@ constexpr Truths kTruths = {"true",  "True",  "TRUE",  "t", "T", "1",
 constexpr Truths kAnswers = {"yes", "Yes", "YES", "y", "Y", "yes",
                              "no",  "No",  "NO",  "n", "N", "no"};
 
-// Returns the name of the truth value. Empty: the text is not one of this kind.
+// Returns the name of the truth value. A number has that of its canonical form: "1e0" is 1. Empty:
+// the text is not one of this kind.
 std::string_view NameOfTruth(const Truths& truths, std::string_view text) {
   const auto found = std::find(truths.begin(), truths.end(), text);
-  if (found == truths.end()) return {};
-  return truths[found - truths.begin() < 6 ? 0 : 6];
+  if (found != truths.end()) return truths[found - truths.begin() < 6 ? 0 : 6];
+  const auto plain = PlainDecimal(text);
+  return plain && *plain != text ? NameOfTruth(truths, *plain) : std::string_view();
 }
 
 // Returns the kind that contains all texts except empty ones. Null: none.
