@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "src/base/text.h"
+#include "src/data/table/number.h"
 
 namespace espalier::scoring {
 namespace {
@@ -57,6 +58,7 @@ PredictSpec PredictSpecOf(const spec::ScoringSpec& spec) {
 }
 
 data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutline& model) {
+  const std::vector<std::string>& classes = model.document.preprocessing.classes;
   return {.job = model.document.job,
           .schema = model.document.schema,
           .data = spec.data,
@@ -65,7 +67,8 @@ data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutlin
           .format = spec.data_format,
           .shard_bytes = model.document.job.data.shard_bytes,
           .sparse = model.document.sparse,
-          .raw = spec.raw};
+          .raw = spec.raw,
+          .null_classes = std::any_of(classes.begin(), classes.end(), data::IsNullWord)};
 }
 
 Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSpec& spec) {

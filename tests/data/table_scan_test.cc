@@ -133,6 +133,21 @@ TEST_CASE("without a header, columns are found by position") {
   CHECK(!f.Plan({f.dir / "b.csv"}, true).ok());
 }
 
+TEST_CASE("a null word is a missing label, unless it is a class") {
+  ScanFixture f;
+  ScanRequest request = {f.job, f.schema, {f.dir.Put("t.csv", "a,b,y\n1,2,NA\n3,4,p\n5,6,None\n")}};
+  request.labels = true;
+  const auto scan = PlanScan(*f.files, request);
+  REQUIRE(scan.ok());
+  const Scanned missing = ScanAll(*f.files, *scan);
+  CHECK(missing.labels == std::vector<std::string>{"p"});
+  CHECK(missing.rejects.size() == 2);
+  request.null_classes = true;
+  const auto any = PlanScan(*f.files, request);
+  REQUIRE(any.ok());
+  CHECK(ScanAll(*f.files, *any).labels == std::vector<std::string>{"NA", "p", "None"});
+}
+
 TEST_CASE("LIBSVM text has the model's indices") {
   ScanFixture f;
   f.schema = {{"0", "1", "2", "3"}, {1, 2, 3}, {0}};

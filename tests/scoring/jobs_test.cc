@@ -165,6 +165,13 @@ TEST_CASE("shards evaluated separately give the local metrics") {
   CHECK(LoadTrainedModel(*f.files, f.spec.model).ok());
 }
 
+TEST_CASE("an evaluation keeps a null word that is a class") {
+  JobFixture f;
+  CHECK_FALSE(ScanRequestOf(f.spec, f.model).null_classes);
+  f.model.document.preprocessing.classes[0] = "None";
+  CHECK(ScanRequestOf(f.spec, f.model).null_classes);
+}
+
 TEST_CASE("an evaluation of many labels names the labels") {
   const ScoringFixture f;
   bundle::ModelDocument document = NumbersDocument();

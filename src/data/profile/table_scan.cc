@@ -100,7 +100,7 @@ class ScanPlanner {
     data.weight.reset();
     data.features.columns.clear();
     data.features.exclude.clear();
-    if (!data.null_values) data.null_values.emplace();  // the model's classes may have any name
+    if (request_.null_classes && !data.null_values) data.null_values.emplace();
     return data;
   }
 

@@ -36,6 +36,8 @@ struct ScanRequest {
   int64_t shard_bytes = 16 << 20;
   bool sparse = false;  // the model's job multiplied rows sparse (sparse_choice.h)
   bool raw = false;     // as DataSpec::raw
+  // A class of the model is one of kNullWords (number.h), so none of them is a missing label.
+  bool null_classes = false;
 };
 
 // Lists the files, finds the columns and cuts the shards. With a header (Parquet always has one),
