@@ -157,14 +157,6 @@ int64_t DefaultBatch(OptimizerKind kind) {
 
 namespace {
 
-std::optional<DataFormat> FormatByName(std::string_view name) {
-  name = WithoutCodec(name);
-  if (name.ends_with(".libsvm") || name.ends_with(".svm")) return DataFormat::kLibsvm;
-  if (name.ends_with(".parquet")) return DataFormat::kParquet;
-  if (name.ends_with(".csv")) return DataFormat::kCsv;
-  return std::nullopt;
-}
-
 bool HasHeader(const DataSpec& data, DataFormat format) {
   return format == DataFormat::kParquet || (format == DataFormat::kCsv && data.csv.header);
 }
@@ -176,6 +168,14 @@ std::string_view WithoutCodec(std::string_view name) {
     if (name.ends_with(codec)) return name.substr(0, name.size() - codec.size());
   }
   return name;
+}
+
+std::optional<DataFormat> FormatByName(std::string_view name) {
+  name = WithoutCodec(name);
+  if (name.ends_with(".libsvm") || name.ends_with(".svm")) return DataFormat::kLibsvm;
+  if (name.ends_with(".parquet")) return DataFormat::kParquet;
+  if (name.ends_with(".csv")) return DataFormat::kCsv;
+  return std::nullopt;
 }
 
 DataFormat FormatOf(const DataSpec& data) {

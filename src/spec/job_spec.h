@@ -227,6 +227,8 @@ struct DataSpec {
   bool operator==(const DataSpec&) const = default;
 };
 
+// Returns the format that the end of a file's name states. Absent: the name states none.
+std::optional<DataFormat> FormatByName(std::string_view name);
 // Returns `data.format`, or the format of the first training pattern's extension (before `.gz` or
 // `.zst`): `.libsvm` and `.svm`, or `.parquet`. All others are CSV.
 DataFormat FormatOf(const DataSpec& data);

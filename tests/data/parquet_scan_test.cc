@@ -134,6 +134,41 @@ TEST_CASE("a list is refused where the model has one value a row") {
         std::string::npos);
 }
 
+TEST_CASE("Parquet of another type than in training is refused") {
+  ParquetScanFixture f;
+  const auto error = [&](const std::shared_ptr<arrow::DataType>& type, const char* values) {
+    const std::string path = f.dir.Put(
+        "other.parquet",
+        ParquetText({Json("a", type, values), Json("b", arrow::float64(), "[0.5, 1.5]")}));
+    const auto scan = PlanScan(*f.files, {f.job, f.schema, {path}, false, {}, {}, 1 << 20});
+    return scan.ok() ? "" : scan.status().message();
+  };
+  const auto day = arrow::date32(), stamp = arrow::timestamp(arrow::TimeUnit::MICRO),
+             time = arrow::time32(arrow::TimeUnit::SECOND),
+             duration = arrow::duration(arrow::TimeUnit::SECOND);
+  const char* const kOnes = "[1, 2]";
+  // Training on Parquet with `columns: auto`: a date would not be a number. A duration would.
+  CHECK(error(day, kOnes).find("'a' holds dates (date32[day])") != std::string::npos);
+  CHECK(error(stamp, kOnes).find("expected numbers") != std::string::npos);
+  CHECK(error(time, kOnes).empty());
+  CHECK(error(duration, kOnes).empty());
+  CHECK(error(arrow::null(), "[null, null]").empty());
+  // Columns that the job names may have been dates.
+  f.job.data.features.columns = {std::string("a"), std::string("b")};
+  CHECK(error(day, kOnes).empty());
+  // Text has neither of them.
+  f.job.data.train = {"train.csv"};
+  for (const auto& type : {std::shared_ptr<arrow::DataType>(day), stamp, time, duration}) {
+    CHECK(error(type, kOnes).find("expected numbers, as in training") != std::string::npos);
+  }
+  CHECK(error(arrow::int32(), kOnes).empty());
+  CHECK(error(arrow::boolean(), "[true, false]").empty());
+  f.schema.rules = {{.type = spec::FeatureType::kDate}, {}};
+  CHECK(error(day, kOnes).empty());
+  CHECK(error(time, kOnes).empty());
+  CHECK(error(duration, kOnes).find("expected dates") != std::string::npos);
+}
+
 TEST_CASE("kept text stays text in Parquet, with the same bytes again") {
   KeptColumns kept(1);
   kept.AddField("x");

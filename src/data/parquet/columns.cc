@@ -107,6 +107,17 @@ std::vector<ParquetColumn> WithPartitionColumns(std::vector<ParquetColumn> colum
   return columns;
 }
 
+std::string KindAndType(const ParquetColumn& column) {
+  static constexpr const char* kNames[] = {"numbers",   "booleans",    "text",
+                                           "dates",     "time stamps", "times of day",
+                                           "durations", "no values",   "values"};
+  std::string kind = kNames[static_cast<int>(column.family)];
+  if (column.vector) {
+    kind = "lists of " + (column.width > 0 ? std::to_string(column.width) + " " : "") + kind;
+  }
+  return kind + " (" + column.type + ")";
+}
+
 std::string ElementName(const std::string& vector, int64_t element) {
   return vector + "[" + std::to_string(element) + "]";
 }

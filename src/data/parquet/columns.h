@@ -46,6 +46,9 @@ ParquetColumn DescribeColumn(const arrow::Field& field);
 std::vector<ParquetColumn> WithPartitionColumns(std::vector<ParquetColumn> columns,
                                                 std::span<const std::string> partitions);
 
+// Returns what a column holds, for messages: "numbers (int32)", "lists of 3 numbers (list<...>)".
+std::string KindAndType(const ParquetColumn& column);
+
 // Returns the name of one element of a vector: "v[3]".
 std::string ElementName(const std::string& vector, int64_t element);
 // Parses the name of an element. False: the name has another form.

@@ -21,21 +21,6 @@ namespace {
 
 constexpr int kFootersAtOnce = 16;  // each mostly waits for a remote file system
 
-// Returns the name of a column's values for messages: "numbers", "lists of 3 numbers".
-std::string Kind(const ParquetColumn& column) {
-  static constexpr const char* kNames[] = {"numbers",   "booleans",    "text",
-                                           "dates",     "time stamps", "times of day",
-                                           "durations", "no values",   "values"};
-  const std::string name = kNames[static_cast<int>(column.family)];
-  if (!column.vector) return name;
-  return "lists of " + (column.width > 0 ? std::to_string(column.width) + " " : "") + name;
-}
-
-// Returns, for example, "numbers (int32)".
-std::string KindAndType(const ParquetColumn& column) {
-  return Kind(column) + " (" + column.type + ")";
-}
-
 // Parts of a file that a plan uses. The parsed footer itself, which may be large, is freed.
 struct Outline {
   std::vector<ParquetColumn> columns;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "src/base/text.h"
@@ -62,8 +63,9 @@ class ScanPlanner {
     plan_.input.schema.rules = model_.rules;
     ESPALIER_RETURN_IF_ERROR(CheckFeatures());
     ESPALIER_RETURN_IF_ERROR(FindKept());
-    if (format == spec::DataFormat::kParquet && !plan_.kept.empty()) {
-      ESPALIER_RETURN_IF_ERROR(CheckKeptInFiles());
+    if (format == spec::DataFormat::kParquet) {
+      ESPALIER_RETURN_IF_ERROR(CheckFamilies());
+      if (!plan_.kept.empty()) ESPALIER_RETURN_IF_ERROR(CheckKeptInFiles());
     }
     return std::move(plan_);
   }
@@ -266,6 +268,56 @@ class ScanPlanner {
       plan_.kept.push_back(found->second);
     }
     return {};
+  }
+
+  // Checks the types of the features in the files, all of which have the same. Otherwise a date
+  // would silently become a number of seconds or days.
+  Status CheckFamilies() const {
+    constexpr int kFilesMax = 16;  // all but the last have a column without values
+    int looked_at = 0;
+    for (const spec::InputFile& file : plan_.input.files) {
+      if (file.length == 0) continue;
+      if (++looked_at > kFilesMax) break;
+      ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
+      ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
+      std::map<std::string, const ParquetColumn*> columns;
+      for (const ParquetColumn& c : parquet->columns()) columns.emplace(c.name, &c);
+      bool all_known = true;
+      for (size_t i = 0; i < model_.features.size(); ++i) {
+        const auto at = columns.find(model_.names[static_cast<size_t>(model_.features[i])]);
+        if (at == columns.end() || at->second->vector) continue;
+        all_known = all_known && at->second->family != ColumnFamily::kNull;
+        ESPALIER_RETURN_IF_ERROR(CheckFamily(*at->second, i, file.path));
+      }
+      if (all_known) break;
+    }
+    return {};
+  }
+
+  // Checks that a column is not read in another way than in training. The model knows the type of a
+  // column that no group names, from its content. It may know that its training table was text. For
+  // other columns, the Parquet type in training is unknown.
+  Status CheckFamily(const ParquetColumn& column, size_t feature, const std::string& path) const {
+    const spec::FeatureRule rule = model_.rule(feature);
+    const spec::DataSpec& trained = request_.job.data;
+    std::optional<spec::DataFormat> format = trained.format;
+    if (!format && !trained.train.empty()) format = spec::FormatByName(trained.train.front());
+    const bool text = format && *format != spec::DataFormat::kParquet;
+    const bool typed = text || (rule.group < 0 && IsAuto(trained.features, model_.names));
+    const bool moment =
+        column.family == ColumnFamily::kDate || column.family == ColumnFamily::kTimestamp;
+    const bool duration = column.family == ColumnFamily::kDuration;
+    const bool time = duration || column.family == ColumnFamily::kTime;
+    const bool number = rule.type == spec::FeatureType::kNumeric;
+    const bool date = rule.type == spec::FeatureType::kDate;
+    const bool other =
+        (number && ((moment && typed) || (time && text))) || (date && duration && typed);
+    if (!other) return {};
+    const std::string expected = number ? "numbers" : "dates";
+    return InvalidArgument("a feature of the model: '" + Printable(column.name) + "' holds " +
+                           KindAndType(column) + " in " + QuotedPath(path) + "; expected " +
+                           expected + ", as in training. Convert the column to " + expected)
+        .At({.file = path, .column = Printable(column.name)});
   }
 
   // Checks the columns to keep in every file. A Parquet file may omit columns that no job uses, and

@@ -49,7 +49,8 @@ struct ScanRequest {
 // The schema has no weight, so that each row counts 1, for LIBSVM text and for named columns that
 // do not include the weight column.
 //
-// Errors: kInvalidArgument, if a column is missing, kept twice or holds lists; those of PlanTable.
+// Errors: kInvalidArgument, if a column is missing, kept twice or holds lists, or if a number or a
+// date of the model has another Parquet type, such as durations; those of PlanTable.
 // Thread rule: re-entrant.
 Result<ScanPlan> PlanScan(const storage::FileSystem& files, const ScanRequest& request);
 
