@@ -59,6 +59,25 @@ Character FirstCharacter(std::string_view text) {
 
 size_t CharacterBytes(std::string_view text) { return FirstCharacter(text).bytes; }
 
+size_t FindInvalidUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t bytes = FirstCharacter(text.substr(i)).bytes;
+    if (bytes == 0) return i;
+    i += bytes;
+  }
+  return std::string_view::npos;
+}
+
+std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  for (size_t bad = FindInvalidUtf8(text); bad != std::string_view::npos;
+       bad = FindInvalidUtf8(text)) {
+    valid.append(text.substr(0, bad)).append("\xEF\xBF\xBD");
+    text.remove_prefix(bad + 1);
+  }
+  return valid.append(text);
+}
+
 namespace {
 
 struct CodeRange {

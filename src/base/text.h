@@ -20,6 +20,11 @@ std::optional<std::string> Nearest(std::string_view word, std::span<const std::s
 // REQUIRES: `text` is not empty.
 size_t CharacterBytes(std::string_view text);
 
+// Returns the position of the first byte that is not UTF-8. npos: there is none.
+size_t FindInvalidUtf8(std::string_view text);
+// Returns the text with U+FFFD in place of each byte that is not UTF-8.
+std::string ValidUtf8(std::string_view text);
+
 // Returns `text` in a form that is safe to show: valid UTF-8 without line breaks. Text beyond
 // `bytes_max` bytes is cut between characters and replaced by "...". These are written as \xNN,
 // byte by byte:

@@ -57,6 +57,15 @@ TEST_CASE("invalid UTF-8 and invisible characters are escaped") {
   }
 }
 
+TEST_CASE("bytes that are not UTF-8 are found and replaced") {
+  CHECK(FindInvalidUtf8("caf\xc3\xa9") == std::string_view::npos);
+  CHECK(FindInvalidUtf8("") == std::string_view::npos);
+  CHECK(FindInvalidUtf8("\u00e9caf\xe9") == 5);
+  CHECK(ValidUtf8("caf\xc3\xa9") == "caf\xc3\xa9");
+  CHECK(ValidUtf8("\xe9t\xe9") == "\uFFFDt\uFFFD");
+  CHECK(ValidUtf8("\xc3") == "\uFFFD");
+}
+
 TEST_CASE("no limit cuts a character in two") {
   const std::string text = "aé€🙂z";  // 1 + 2 + 3 + 4 + 1 bytes
   const char* const cut[] = {"...",    "a...",   "a...",          "aé...",

@@ -169,6 +169,20 @@ TEST_CASE("Parquet of another type than in training is refused") {
   CHECK(error(duration, kOnes).find("expected dates") != std::string::npos);
 }
 
+TEST_CASE("Parquet output is UTF-8 for any kept text and class") {
+  KeptColumns kept(1);
+  kept.AddField("caf\xe9");
+  kept.AddField("caf\xc3\xa9");
+  ParquetTable table({"k\xff"}, "word", {"n"});
+  const Doubles values = {1, 2};
+  const std::vector<int32_t> words = {0, 1};
+  REQUIRE(table.Append(kept, 2, {"\xe9", "no"}, words, values).ok());
+  const auto read = ReadTable(*table.Finish());
+  CHECK(read->ValidateFull().ok());
+  CHECK(Column(*read, "k\xEF\xBF\xBD") == "string: caf\xEF\xBF\xBD caf\xc3\xa9");
+  CHECK(Column(*read, "word") == "string: \xEF\xBF\xBD no");
+}
+
 TEST_CASE("kept text stays text in Parquet, with the same bytes again") {
   KeptColumns kept(1);
   kept.AddField("x");

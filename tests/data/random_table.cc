@@ -202,7 +202,7 @@ Source DrawSource(Draw& draw, spec::Precision precision) {
                               Profile::kFarFromZero, Profile::kWild,  Profile::kConstant};
   Source source{draw.Of(profiles), precision == spec::Precision::kFloat32 ? 100 : 400};
   const Strings words = {"red",  "gr\xC3\xBCn", "say \"hi\"", "a,b",  "x;y", "NA",
-                         "null", "\xFF\xFE",    "two words",  "0x1F", "12",  "#"};
+                         "null", "\xC3\xBF",    "two words",  "0x1F", "12",  "#"};
   const Strings numbers = {"0", "3", "-7", "10", "9", "100", "25", "2024"};
   const bool whole = draw.OneIn(3);  // all words are numbers
   const size_t count = 2 + draw.Below(6);
@@ -257,7 +257,7 @@ void AddColumns(Draw& draw, RandomTable* table) {
 
 void AddClasses(Draw& draw, RandomTable* table) {
   const std::vector<Strings> sets = {
-      {"no", "yes"}, {"b", "a,b", "say \"c\""}, {"10", "-1", "9", "0"}, {"\xFE", "x y"}};
+      {"no", "yes"}, {"b", "a,b", "say \"c\""}, {"10", "-1", "9", "0"}, {"\xC3\xBE", "x y"}};
   const Strings classes = draw.Of(sets);
   for (size_t r = 0; r < table->rows(); ++r) {
     table->labels.push_back(r < classes.size() ? classes[r] : draw.Of(classes));

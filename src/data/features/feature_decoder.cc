@@ -164,9 +164,17 @@ std::optional<std::string> FeatureDecoder::DecodeCategory(size_t feature, std::s
            std::to_string(kCategoryBytesMax);
   }
   const int32_t vocabulary = vocabulary_of_[feature];
-  *value = vocabulary < 0
-               ? static_cast<double>(HashedCode(ClassText(std::string(text)), options.hash))
-               : texts_.categories[static_cast<size_t>(vocabulary)].IndexOf(text);
+  if (vocabulary < 0) {
+    *value = static_cast<double>(HashedCode(ClassText(std::string(text)), options.hash));
+    return {};
+  }
+  LabelTexts& texts = texts_.categories[static_cast<size_t>(vocabulary)];
+  int32_t code = texts.Find(text);
+  if (code < 0) {  // a text is checked when it is new
+    if (auto fault = requires_utf8_ ? Utf8Fault(text) : std::nullopt) return fault;
+    code = texts.IndexOf(text);
+  }
+  *value = code;
   return {};
 }
 

@@ -64,6 +64,9 @@ class FeatureDecoder {
 
   // Returns the features that this class decodes, ascending. The others are plain numbers.
   const std::vector<int32_t>& decoded() const { return decoded_; }
+  // Makes texts of vocabularies bad that are not UTF-8.
+  void RequireUtf8() { requires_utf8_ = true; }
+
   // Returns how nulls of a feature are handled.
   spec::NullKind nulls(size_t feature) const { return options_[feature].nulls->kind; }
   bool is_date(size_t feature) const { return options_[feature].type == spec::FeatureType::kDate; }
@@ -102,6 +105,7 @@ class FeatureDecoder {
   std::vector<int32_t> vocabulary_of_;  // by feature: index in texts_.categories; -1: none
   ShardTexts texts_;
   std::vector<int32_t> feature_of_;  // by vocabulary
+  bool requires_utf8_ = false;
 };
 
 }  // namespace espalier::data

@@ -14,6 +14,7 @@
 #include <exception>
 #include <utility>
 
+#include "src/base/text.h"
 #include "src/data/parquet/kept_arrays.h"
 
 namespace espalier::data {
@@ -23,6 +24,12 @@ Status FromArrow(const arrow::Status& status) {
   if (status.ok()) return {};
   if (status.IsOutOfMemory()) return ResourceExhausted("making a Parquet file: no memory is left");
   return Internal("making a Parquet file: " + status.ToString());
+}
+
+// Strings of Parquet must be UTF-8. Kept text and classes may contain any bytes.
+Status AppendText(std::string_view text, arrow::StringBuilder* builder) {
+  if (FindInvalidUtf8(text) == std::string_view::npos) return FromArrow(builder->Append(text));
+  return FromArrow(builder->Append(ValidUtf8(text)));
 }
 
 // Dictionary builders ignore the order of a dictionary. The builder looks up each appended value in
@@ -90,8 +97,7 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t 
     std::string scratch;
     for (int64_t r = 0; r < rows; ++r) {
       const std::string_view text = kept.Text(first + r, i, &scratch);
-      ESPALIER_RETURN_IF_ERROR(
-          FromArrow(static_cast<arrow::StringBuilder*>(builder)->Append(text)));
+      ESPALIER_RETURN_IF_ERROR(AppendText(text, static_cast<arrow::StringBuilder*>(builder)));
       bytes_ += static_cast<int64_t>(text.size() + sizeof(size_t));
     }
   }
@@ -106,7 +112,7 @@ Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
   ESPALIER_RETURN_IF_ERROR(AppendKept(kept, first, rows));
   const auto append_text = [this](arrow::StringBuilder& builder, const std::string* text) {
     bytes_ += text != nullptr ? static_cast<int64_t>(text->size()) : 0;
-    return FromArrow(text != nullptr ? builder.Append(*text) : builder.AppendNull());
+    return text != nullptr ? AppendText(*text, &builder) : FromArrow(builder.AppendNull());
   };
   for (size_t r = 0; r < static_cast<size_t>(rows) && !word_name_.empty(); ++r) {
     const bool none = word_of[r] < 0;
@@ -137,7 +143,7 @@ Result<std::string> ParquetTable::Finish() {
   const auto add = [&](const std::string& name, arrow::ArrayBuilder& builder) -> Status {
     std::shared_ptr<arrow::Array> array;
     ESPALIER_RETURN_IF_ERROR(FromArrow(builder.Finish(&array)));
-    fields.push_back(arrow::field(name, array->type()));
+    fields.push_back(arrow::field(ValidUtf8(name), array->type()));
     arrays.push_back(std::move(array));
     return {};
   };

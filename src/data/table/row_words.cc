@@ -1,5 +1,7 @@
 #include "src/data/table/row_words.h"
 
+#include <cstdio>
+
 #include "src/base/text.h"
 #include "src/data/table/value_rules.h"
 
@@ -96,6 +98,15 @@ std::string LabelFault(size_t bytes, bool missing) {
 
 std::string MissingLabelFault(std::string_view text) {
   return "the label is missing: " + Quoted(text) + " means null" + kNullLabel.training;
+}
+
+std::optional<std::string> Utf8Fault(std::string_view text) {
+  const size_t bad = FindInvalidUtf8(text);
+  if (bad == std::string_view::npos) return std::nullopt;
+  char byte[8];
+  std::snprintf(byte, sizeof(byte), "0x%02x", static_cast<unsigned char>(text[bad]));
+  return "the text is not UTF-8 (byte " + std::string(byte) +
+         "). Convert the file, for example with iconv -f latin1 -t utf8";
 }
 
 std::string DroppedFault() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,9 @@ std::string NumberFault(const std::string& what, Fault fault);
 std::string LabelFault(size_t bytes, bool missing = false);
 // Returns the message for a label that is a word for null.
 std::string MissingLabelFault(std::string_view text);
+// Returns the message for a label or a category with bytes that are not UTF-8. Absent: there are
+// none.
+std::optional<std::string> Utf8Fault(std::string_view text);
 // Returns the message for an invalid Spark vector (parquet/vectors.h).
 std::string VectorFault();
 // Returns the message for a row without a value that the model was trained to require.

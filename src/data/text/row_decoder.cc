@@ -278,6 +278,9 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
     return Bad(text.empty() ? LabelFault(0) : MissingLabelFault(text), column);
   }
   if (text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
+  if (auto fault = requires_utf8_ ? Utf8Fault(text) : std::nullopt) {
+    return Bad(*std::move(fault), column);
+  }
   label_ = features_.texts().labels.IndexOf(text);
   return true;
 }

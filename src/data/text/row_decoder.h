@@ -54,6 +54,12 @@ class RowDecoder {
   // error() has the reason, which is missing memory.
   Outcome Add(const RecordReader& reader);
 
+  // Makes labels and categories bad that are not UTF-8.
+  void RequireUtf8() {
+    requires_utf8_ = true;
+    features_.RequireUtf8();
+  }
+
   // Reserves memory for the whole shard, as far as it is available. `done`: fraction of the shard
   // that the rows so far represent, in (0, 1].
   void Reserve(double done);
@@ -104,6 +110,7 @@ class RowDecoder {
   const spec::FileRole role_;
   const int32_t file_;
   const bool classification_, float32_, sparse_;
+  bool requires_utf8_ = false;
   int32_t empty_ = -1;  // field that must be empty; -1: none
   bool is_csv_ = false;
   size_t own_columns_ = 0;  // fields of the header; 0: no header
