@@ -20,7 +20,7 @@ std::string FormatMean(double value, double weight);
 std::string FormatShare(double share);
 // Milliseconds as seconds.
 inline double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
-// Returns an integer without a point, and any other number in its shortest form: "3", "2.5".
+// Returns an integer without a point, and any other number with two decimals: "3", "2.50".
 std::string FormatEpochs(double epochs);
 // Returns "context <- cause <- cause", without the position.
 std::string MessageWithCauses(const Status& error);

@@ -311,7 +311,7 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
                 ? std::to_string(r.fits) + " fits are averaged, with the weights after epoch "
                 : "the weights are those after epoch ";
     for (size_t k = 0; k < r.best_epochs.size(); ++k) {
-      text += (k > 0 ? ", " : "") + ShortestDouble(r.best_epochs[k]);
+      text += (k > 0 ? ", " : "") + FormatEpochs(r.best_epochs[k]);
     }
     text += r.fits > 1 ? "\n" : ", the best by the validation rows\n";
   }

@@ -230,6 +230,17 @@ std::vector<BadCase> MoreSets() {
        StatusCode::kBadInput,
        "the statistics ... overflow ... from -1.7e+308 to 1.7e+308 ... data.features.scale",
        InColumn("a")},
+      {"statistics of the label that overflow",
+       With(Csv("a,y\n1,1e-300\n2,2e-300\n"),
+            [](spec::JobSpec& j) {
+              j.model.task = spec::Task::kRegression;
+              j.model.precision = spec::Precision::kFloat64;
+              j.model.target_scale = spec::TargetScale::kStandard;
+            }),
+       StatusCode::kBadInput,
+       "the statistics ... from 1e-300 to 2e-300; scale the target, or set model.target_scale: "
+       "none",
+       InColumn("y")},
   };
 }
 

@@ -161,10 +161,9 @@ bool Fits(spec::Precision precision, double value) {
 }
 
 Status Overflow(const spec::InputPlan& plan, const std::string& name,
-                const spec::ColumnStats& stats) {
+                const spec::ColumnStats& stats, const std::string& advice) {
   return BadInput("the statistics of the column overflow: its values go from " +
-                  ShortestDouble(stats.min) + " to " + ShortestDouble(stats.max) +
-                  "; scale the data, choose another data.features.scale or leave the column out")
+                  ShortestDouble(stats.min) + " to " + ShortestDouble(stats.max) + "; " + advice)
       .At({.file = plan.files.front().path, .column = name});
 }
 
@@ -225,7 +224,8 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
     const auto fits = [&](double x) { return Fits(job.model.precision, scaled(x)); };
     if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) || !std::isfinite(fitted.factor) ||
         (fitted.factor == 0 && s.min < s.max)) {
-      return Overflow(plan, fitted.name, s);
+      return Overflow(plan, fitted.name, s,
+                      "scale the data, choose another data.features.scale or leave the column out");
     }
     features.push_back(std::move(fitted));
   }

@@ -320,7 +320,10 @@ class Merger {
       if (!std::isfinite(fitted.factor) ||
           !Fits(job_.model.precision, (s.min - fitted.shift) * fitted.factor) ||
           !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
-        return Overflow(plan_, name, s);
+        const bool scaled = spec::EffectiveTargetScale(job_.model) == spec::TargetScale::kStandard;
+        return Overflow(
+            plan_, name, s,
+            std::string("scale the target") + (scaled ? ", or set model.target_scale: none" : ""));
       }
       if (job_.model.start_at_constant) {
         const std::vector<double> none;
