@@ -69,6 +69,9 @@ TEST_CASE("a class is found by each of its spellings") {
   CHECK(answers.Of("Yes") == 1);
   CHECK(answers.Of("N") == 0);
   CHECK(ClassIndex({"a", "true"}).Of("True") == -1);
+  CHECK(ClassIndex({"2024-02-28", "2024-02-29"}).Of("2024-02-29 00:00:00") == 1);
+  CHECK(ClassIndex({"2024-02-28", "2024-02-29"}).Of("2024-02-29 00:00:01") == -1);
+  CHECK(ClassIndex({"2024-02-29", "2024-02-29 00:00:00"}).Of("2024-02-29 00:00:00") == 1);
   CHECK(ClassIndex({"1.5", "2"}).Of("1.50") == 0);
   CHECK(ClassIndex({"1.50", "2"}).Of("1.5") == 0);
   CHECK(ClassIndex({"01", "2"}).Of("1") == -1);

@@ -66,6 +66,12 @@ class ColumnsTest(unittest.TestCase):
         self.assertEqual(numbers.code("01.5"), -1)
         self.assertEqual(truths.code("yes"), -1)
 
+    def test_a_day_is_found_with_the_time_of_midnight(self):
+        days = _columns.Categories(["2024-02-28", "2024-02-29"], 2)
+        for value in ("2024-02-29 00:00:00", datetime.datetime(2024, 2, 29)):
+            self.assertEqual(days.code(value), 1, value)
+        self.assertEqual(days.code("2024-02-29 00:00:01"), -1)
+
     def test_a_number_has_one_plain_decimal(self):
         for text, plain in (("12.50", "12.5"), ("1.25e1", "12.5"), ("1e-05", "0.00001"),
                             ("-0.0", "0"), ("-.50", "-0.5"), ("3.", "3"), ("01", None),

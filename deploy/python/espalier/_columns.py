@@ -274,7 +274,8 @@ def _other_texts(value: Any, text: Any) -> List[str]:
         return [text[:-len(_MIDNIGHT)]] if text.endswith(_MIDNIGHT) else []
     if text in ("true", "false"):  # also when other words are among the values
         return [text.capitalize(), text.upper()]
-    return [_whole_text(text)]
+    midnight = isinstance(text, str) and text.endswith(_MIDNIGHT)
+    return [text[:-len(_MIDNIGHT)] if midnight else _whole_text(text)]
 
 
 def _number(value: Any) -> float:

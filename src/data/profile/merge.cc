@@ -320,10 +320,9 @@ class Merger {
       if (!std::isfinite(fitted.factor) ||
           !Fits(job_.model.precision, (s.min - fitted.shift) * fitted.factor) ||
           !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
-        const bool scaled = spec::EffectiveTargetScale(job_.model) == spec::TargetScale::kStandard;
-        return Overflow(
-            plan_, name, s,
-            std::string("scale the target") + (scaled ? ", or set model.target_scale: none" : ""));
+        const char* advice =
+            scales ? "scale the target, or set model.target_scale: none" : "scale the target";
+        return Overflow(plan_, name, s, advice);
       }
       if (job_.model.start_at_constant) {
         const std::vector<double> none;

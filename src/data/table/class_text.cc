@@ -65,6 +65,9 @@ std::optional<std::string> PlainDecimal(std::string_view text) {
 
 namespace {
 
+// Time of a day that Parquet has as a time stamp.
+constexpr std::string_view kMidnight = " 00:00:00";
+
 // Truth values of one kind: texts for true, then as many texts for false. The first text of each
 // half is its name.
 using Truths = std::array<std::string_view, 12>;
@@ -147,6 +150,7 @@ int32_t ClassIndex::Of(const std::string& label) const {
   std::vector<std::string> names = {label, ClassText(label)};
   if (label == "true") names = {label, "True", "TRUE"};  // also among other words
   if (label == "false") names = {label, "False", "FALSE"};
+  if (label.ends_with(kMidnight)) names.push_back(label.substr(0, label.size() - kMidnight.size()));
   for (const std::string& name : names) {
     const auto found =
         std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));

@@ -28,11 +28,10 @@ class ClassIndex {
  public:
   ClassIndex() = default;
   explicit ClassIndex(const std::vector<std::string>& classes);
-  // Returns the class whose name is the label or its ClassText. Otherwise returns the class that
-  // spells the same number (PlainDecimal). If all classes are truth values, returns the class with
-  // the same truth value: true, True, TRUE, t, T and 1 (also as 1.0e+00) are equal, as are yes,
-  // Yes, YES, y and Y.
-  // -1: not found.
+  // Returns the class whose name is the label or its ClassText, or its day: "2024-02-29" for
+  // "2024-02-29 00:00:00". Otherwise returns the class that spells the same number (PlainDecimal).
+  // If all classes are truth values, returns the class with the same truth value: true, True, TRUE,
+  // t, T and 1 (also as 1.0e+00) are equal, as are yes, Yes, YES, y and Y. -1: not found.
   int32_t Of(const std::string& label) const;
 
  private:
