@@ -133,6 +133,16 @@ TEST_CASE("without a header, columns are found by position") {
   CHECK(!f.Plan({f.dir / "b.csv"}, true).ok());
 }
 
+TEST_CASE("labels with a decimal comma are numbers") {
+  DataFixture f;
+  f.job.data.csv.delimiter = ';';
+  f.job.data.csv.decimal = ',';
+  f.Train("a;y\n0;0\n1;1\n2;1,0\n3;1,00\n");
+  const Gathered rows = f.AllRows();
+  CHECK(f.classes == std::vector<std::string>{"0", "1"});
+  CHECK(rows.labels == std::vector<int32_t>{0, 1, 1, 1});
+}
+
 TEST_CASE("a null word is a missing label, unless it is a class") {
   ScanFixture f;
   ScanRequest request = {f.job, f.schema, {f.dir.Put("t.csv", "a,b,y\n1,2,NA\n3,4,p\n5,6,None\n")}};

@@ -22,6 +22,18 @@ std::optional<double> Number(const ValueRules& rules, const char* text) {
                                                                 : std::nullopt;
 }
 
+TEST_CASE("a label that is a number gets a decimal point") {
+  const ValueRules comma = Rules(',', {}), german = Rules(',', '.');
+  CHECK(comma.PlainText("1,0") == "1.0");
+  CHECK(comma.PlainText("1") == "1");
+  CHECK(comma.PlainText("a,b") == "a,b");
+  CHECK(comma.PlainText("1.5") == "1.5");
+  CHECK(german.PlainText("1.000") == "1000");
+  CHECK(german.PlainText("1.234,50") == "1234.50");
+  CHECK(german.PlainText("1.0.0") == "1.0.0");
+  CHECK(Rules({}, {}).PlainText("1,0") == "1,0");
+}
+
 TEST_CASE("numbers follow the job's decimal sign and separator") {
   const ValueRules comma = Rules(',', {}), german = Rules(',', '.'), english = Rules({}, ','),
                    french = Rules(',', ' ');

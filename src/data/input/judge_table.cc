@@ -252,7 +252,7 @@ class TableJudge {
     const auto& targets = evidence == nullptr ? all_.targets : all_.clean_targets;
     ColumnSample sample;
     if (job_.model.task == spec::Task::kClassification) {
-      sample.AddTexts(all_.labels, RulesOf(label), nullptr);
+      sample.AddTexts(all_.labels, ValueRules(job_.data, false), nullptr);  // with decimal points
     } else if (!targets.empty()) {
       sample.AddStats(spec::FeatureType::kNumeric, targets.front());
     }

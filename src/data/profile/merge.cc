@@ -471,8 +471,7 @@ class Merger {
   // numbers or dates. The model could not learn such classes.
   Status CheckClasses() const {
     if (result_.train_rows < kClassRowsMin || labels_.size() > kClassesMax) return {};
-    const bool csv = spec::FormatOf(job_.data, plan_.files.front().path) == spec::DataFormat::kCsv;
-    const ValueRules rules(job_.data, csv);
+    const ValueRules rules(job_.data, false);  // labels that are numbers have decimal points
     ColumnSample sample;
     size_t different = 0;
     for (const auto& [text, rows] : labels_) {

@@ -99,7 +99,7 @@ bool ReadDigits(std::string text, WrittenNumber* out) {
 bool TakePrefix(std::string* text, std::string_view prefix) {
   if (!text->starts_with(prefix)) return false;
   text->erase(0, prefix.size());
-  *text = Trimmed(*text);
+  *text = std::string(Trimmed(*text));
   return true;
 }
 
@@ -144,22 +144,34 @@ bool ValueRules::IsNullLabel(std::string_view text) const {
   return IsNullCategory(text) || (!listed_ && IsNullWord(text));
 }
 
+bool ValueRules::MakePlain(std::string* text) const {
+  if (thousands_ == ' ' && ReplaceAll(kBlanks, text)) *text = Trimmed(*text);
+  if (thousands_ == '\'') ReplaceAll(kApostrophes, text);
+  if (thousands_ != 0 && !JoinThousands(thousands_, text)) return false;
+  if (decimal_ == '.') return true;
+  if (text->find('.') != std::string::npos) return false;
+  std::replace(text->begin(), text->end(), decimal_, '.');
+  return true;
+}
+
+std::string ValueRules::PlainText(std::string_view text) const {
+  std::string plain(text);
+  double value = 0;
+  const bool number =
+      !has_points() && MakePlain(&plain) && ParseNumberSlowly(plain, &value) == NumberKind::kNumber;
+  return number ? plain : std::string(text);
+}
+
 NumberKind ValueRules::ParseNumber(std::string_view text, double* value) const {
   text = Trimmed(text);
   if (IsNullCategory(text)) return NumberKind::kNull;
   NumberKind kind = NumberKind::kNotNumber;
-  if (decimal_ == '.' && thousands_ == 0) {
+  if (has_points()) {
     kind = ParseNumberSlowly(text, value);  // knows the null words
   } else {
     if (IsNullWord(text)) return NumberKind::kNull;
     std::string plain(text);
-    if (thousands_ == ' ' && ReplaceAll(kBlanks, &plain)) plain = Trimmed(plain);
-    if (thousands_ == '\'') ReplaceAll(kApostrophes, &plain);
-    if (thousands_ != 0 && !JoinThousands(thousands_, &plain)) return kind;
-    if (decimal_ != '.') {
-      if (plain.find('.') != std::string::npos) return kind;
-      std::replace(plain.begin(), plain.end(), decimal_, '.');
-    }
+    if (!MakePlain(&plain)) return kind;
     kind = ParseNumberSlowly(plain, value);
   }
   return kind == NumberKind::kNumber && IsNullNumber(*value) ? NumberKind::kNull : kind;

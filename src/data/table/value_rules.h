@@ -20,12 +20,17 @@ class ValueRules {
   ValueRules(const spec::DataSpec& data, bool csv);
 
   // Returns whether ParseDecimal reads plain decimals correctly under these rules.
-  bool plain() const { return decimal_ == '.' && thousands_ == 0 && null_numbers_.empty(); }
+  bool plain() const { return has_points() && null_numbers_.empty(); }
   // Parses a number like ParseNumberSlowly, with data.null_values as additional nulls. Thousands
   // separators divide groups of three digits, or groups of two before a last group of three, of a
   // number that begins with another digit than 0 and has no exponent. A blank as separator includes
   // no-break spaces, and these may also surround the number.
   NumberKind ParseNumber(std::string_view text, double* value) const;
+  // Returns whether numbers have a decimal point and no thousands separators.
+  bool has_points() const { return decimal_ == '.' && thousands_ == 0; }
+  // Returns a number of this form with a decimal point and without thousands separators, and any
+  // other text unchanged: "1.0" for "1,0".
+  std::string PlainText(std::string_view text) const;
   // Returns whether a number is one of data.null_values.
   bool IsNullNumber(double value) const;
   bool has_null_numbers() const { return !null_numbers_.empty(); }
@@ -36,6 +41,9 @@ class ValueRules {
   bool IsNullLabel(std::string_view text) const;
 
  private:
+  // Does the same for a text that is a number. False: it is not one.
+  bool MakePlain(std::string* text) const;
+
   char decimal_ = '.', thousands_ = 0;
   bool listed_ = false;  // the job sets null_values
   std::vector<std::string> nulls_;

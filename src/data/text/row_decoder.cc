@@ -271,10 +271,13 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
     return true;
   }
   const int32_t column = schema_.label[0];
-  std::string_view text = Trimmed(reader.field(column));
+  const ValueRules& rules = features_.rules();
+  const std::string_view written = Trimmed(reader.field(column));
+  const std::string plain = rules.has_points() ? "" : rules.PlainText(written);
+  const std::string_view text = rules.has_points() ? written : std::string_view(plain);
   label_ = features_.texts().labels.Find(text);
   if (label_ >= 0) return true;  // the text was checked when it was new
-  if (features_.rules().IsNullLabel(text)) {
+  if (rules.IsNullLabel(written)) {
     return Bad(text.empty() ? LabelFault(0) : MissingLabelFault(text), column);
   }
   if (text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
