@@ -133,6 +133,22 @@ TEST_CASE("without a header, columns are found by position") {
   CHECK(!f.Plan({f.dir / "b.csv"}, true).ok());
 }
 
+TEST_CASE("a Parquet boolean is found as true and false in CSV") {
+  ScanFixture f;
+  const std::string path =
+      f.dir.Put("t.csv", "a,b,y\ntrue,1,p\nFalse,2,p\n TRUE ,3,p\n1,4,p\nyes,5,p\nt,6,p\n");
+  f.job.data.train = {"unseen.parquet"};
+  const auto scan = f.Plan({path});
+  REQUIRE(scan.ok());
+  const Scanned all = ScanAll(*f.files, *scan);
+  CHECK(all.features == Rows{{1, 1}, {0, 2}, {1, 3}, {1, 4}});
+  CHECK(all.rejects.size() == 2);
+  f.job.data.train = {"unseen.csv"};
+  const auto text = f.Plan({path});
+  REQUIRE(text.ok());
+  CHECK(ScanAll(*f.files, *text).features == Rows{{1, 4}});
+}
+
 TEST_CASE("labels with a decimal comma are numbers") {
   DataFixture f;
   f.job.data.csv.delimiter = ';';

@@ -82,6 +82,14 @@ class ScanPlanner {
 
  private:
   bool labels() const { return request_.labels; }
+  // Returns whether the training table was CSV or LIBSVM text. If its names do not state the format,
+  // it may have been Parquet.
+  bool TrainedOnText() const {
+    const spec::DataSpec& data = request_.job.data;
+    std::optional<spec::DataFormat> format = data.format;
+    if (!format && !data.train.empty()) format = spec::FormatByName(data.train.front());
+    return format && *format != spec::DataFormat::kParquet;
+  }
   // Returns the number of columns in the files themselves.
   static size_t Own(const spec::Schema& schema) {
     return schema.names.size() - static_cast<size_t>(schema.partitions);
@@ -91,6 +99,7 @@ class ScanPlanner {
   spec::DataSpec& Begin() {
     plan_.job = request_.job;
     plan_.sparse = request_.sparse;
+    plan_.truth_words = !TrainedOnText();
     spec::DataSpec& data = plan_.job.data;
     data.train = request_.data;
     data.test.clear();
@@ -300,9 +309,7 @@ class ScanPlanner {
   Status CheckFamily(const ParquetColumn& column, size_t feature, const std::string& path) const {
     const spec::FeatureRule rule = model_.rule(feature);
     const spec::DataSpec& trained = request_.job.data;
-    std::optional<spec::DataFormat> format = trained.format;
-    if (!format && !trained.train.empty()) format = spec::FormatByName(trained.train.front());
-    const bool text = format && *format != spec::DataFormat::kParquet;
+    const bool text = TrainedOnText();
     const bool typed = text || (rule.group < 0 && IsAuto(trained.features, model_.names));
     const bool moment =
         column.family == ColumnFamily::kDate || column.family == ColumnFamily::kTimestamp;
@@ -373,9 +380,11 @@ Result<ScanPlan> ResumeScan(const storage::FileSystem& files, const ScanRequest&
 
 std::unique_ptr<ShardReader> MakeScanReader(const storage::FileSystem& files, const ScanPlan& scan,
                                             MemoryBudget* room) {
-  return MakeShardReader(
-      {files, scan.input, scan.job},
-      {.room = room, .rules = RowRules::kScoring, .kept = scan.kept, .sparse = scan.sparse});
+  return MakeShardReader({files, scan.input, scan.job}, {.room = room,
+                                                         .rules = RowRules::kScoring,
+                                                         .kept = scan.kept,
+                                                         .sparse = scan.sparse,
+                                                         .truth_words = scan.truth_words});
 }
 
 }  // namespace espalier::data

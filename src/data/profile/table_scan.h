@@ -24,6 +24,8 @@ struct ScanPlan {
   std::vector<int32_t> kept;  // positions in the schema
   // If the model multiplies rows sparse, text and Spark vectors are decoded sparse as in training.
   bool sparse = false;
+  // The training table may have been Parquet: as ReadOptions::truth_words.
+  bool truth_words = false;
 };
 
 struct ScanRequest {

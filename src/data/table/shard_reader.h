@@ -38,6 +38,8 @@ struct ReadOptions {
   std::span<const int32_t> kept = {};
   // Allows text and Spark vectors to be decoded without zeros (features/sparse_choice.h).
   bool sparse = true;
+  // In text, true and false are 1 and 0 for a number, which may have been a Parquet boolean.
+  bool truth_words = false;
 };
 
 // Input positions of the rows of a piece. Valid as long as the piece.

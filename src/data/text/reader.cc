@@ -35,6 +35,7 @@ class TextShard final : public RowPlaces {
         decoder_(scan->decoder()),
         unusable_(options_.rules, reader.table().job.data.bad_rows, &rows_),
         kept_(options_.kept.size()) {
+    if (options_.truth_words) decoder_.AcceptTruthWords();
     if (!scoring_) decoder_.RequireUtf8();  // otherwise unknown text is only unseen
     const std::vector<std::string>& names = scan->schema().names;
     for (const int32_t position : options_.kept) {

@@ -136,8 +136,13 @@ bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot)
       return TakeNull(slot);
     case NumberKind::kInfinite:
       return Bad(FeatureFault(Fault::kInfinite), column);
-    case NumberKind::kNotNumber:
-      return Bad(NotNumberFault({begin, end}), column);
+    case NumberKind::kNotNumber: {
+      const std::string_view word = Trimmed({begin, end});
+      const auto truth = truth_words_ && word.size() >= 4 ? BooleanWord(word) : std::nullopt;
+      if (!truth) return Bad(NotNumberFault({begin, end}), column);
+      value = *truth ? 1 : 0;
+      break;
+    }
   }
   if (float32_ && std::isinf(static_cast<float>(value))) {
     return Bad(FeatureFault(Fault::kTooLarge), column);

@@ -60,6 +60,9 @@ class RowDecoder {
     features_.RequireUtf8();
   }
 
+  // Reads true and false (also as True and TRUE) as 1 and 0 in features that are numbers.
+  void AcceptTruthWords() { truth_words_ = true; }
+
   // Reserves memory for the whole shard, as far as it is available. `done`: fraction of the shard
   // that the rows so far represent, in (0, 1].
   void Reserve(double done);
@@ -110,7 +113,7 @@ class RowDecoder {
   const spec::FileRole role_;
   const int32_t file_;
   const bool classification_, float32_, sparse_;
-  bool requires_utf8_ = false;
+  bool requires_utf8_ = false, truth_words_ = false;
   int32_t empty_ = -1;  // field that must be empty; -1: none
   bool is_csv_ = false;
   size_t own_columns_ = 0;  // fields of the header; 0: no header
