@@ -36,7 +36,8 @@ spec::StorageType StorageWithCodes(std::span<const spec::FittedFeature> features
 
 // Returns whether a value that the network sees is finite in the job's precision.
 bool Fits(spec::Precision precision, double value);
-// Returns the error for a feature or a target with statistics that are not finite in that precision.
+// Returns the error for a column with statistics that are not finite in that precision. `advice`:
+// how to fix it.
 Status Overflow(const spec::InputPlan& plan, const std::string& name,
                 const spec::ColumnStats& stats, const std::string& advice);
 

@@ -82,7 +82,7 @@ class ScanPlanner {
 
  private:
   bool labels() const { return request_.labels; }
-  // Returns whether the training table was CSV or LIBSVM text. If its names do not state the format,
+  // Returns whether the training table was CSV or LIBSVM text. If its names do not state a format,
   // it may have been Parquet.
   bool TrainedOnText() const {
     const spec::DataSpec& data = request_.job.data;

@@ -38,8 +38,8 @@ struct RowProblem {
 //   too few or too many fields                                 bad row
 //   CSV: the header again, or a byte order mark at its start   bad row
 // For a schema without label columns, labels are 0. Labels (classification) and categories are the
-// text without surrounding spaces. Labels that are numbers have a decimal point (PlainText). ValueRules decides which of them are null. Thread rule: one
-// thread per decoder.
+// text without surrounding spaces. Labels that are numbers have a decimal point (PlainText).
+// ValueRules decides which of them are null. Thread rule: one thread per decoder.
 class RowDecoder {
  public:
   enum class Outcome : uint8_t { kRow, kDropped, kBad, kFailed };
