@@ -260,13 +260,13 @@ Status CheckPlacesOfAll(const SafetensorsView& view, const spec::TensorList& net
     const std::string name = several ? t.name.substr(t.name.find(".", 5) + 1) : t.name;
     const auto same = [&](const spec::TensorInfo& wanted) { return wanted.name == name; };
     if (!name.starts_with("layers.") || std::any_of(network.begin(), network.end(), same)) continue;
-    return FailedPrecondition(
-        "found the tensor " + name + ", for which the network has no place; " +
-        (name.ends_with(".scale") ? "set model.scaling_layer: true"
-         : name.find(".norm.") != std::string::npos
-             ? "set model.layer_norm: true"
-             : "train a network of the same layers and inputs") +
-        ", or name the layers that are the same: {from: MODEL, layers: [1]}");
+    return FailedPrecondition("found the tensor " + name +
+                              ", for which the network has no place; " +
+                              (name.ends_with(".scale") ? "set model.scaling_layer: true"
+                               : name.find(".norm.") != std::string::npos
+                                   ? "set model.layer_norm: true"
+                                   : "train a network of the same layers and inputs") +
+                              ", or name the layers that are the same: {from: MODEL, layers: [1]}");
   }
   return {};
 }
@@ -402,7 +402,8 @@ Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileS
   const auto document = DecodeModelJson(*text);
   if (!document.ok()) return refuse(document.status());
   if (Sha256Hex(*bytes) != document->weights_sha256) {
-    return DataLoss(whose + ": its SHA-256 is not the one in model.json; it was damaged or "
+    return DataLoss(whose +
+                    ": its SHA-256 is not the one in model.json; it was damaged or "
                     "replaced: copy the bundle again, or name this file to take its weights "
                     "unchecked");
   }

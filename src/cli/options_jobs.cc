@@ -9,7 +9,8 @@ namespace espalier::cli {
 namespace {
 
 constexpr const char* kInitExamples =
-    "Writes a short commented job file for a table. Looks at a sample of rows for the columns, the\n"
+    "Writes a short commented job file for a table. Looks at a sample of rows for the columns, "
+    "the\n"
     "task and the form of the files. On a terminal it asks for the column to predict.\n"
     "\n"
     "Examples:\n"

@@ -127,7 +127,8 @@ Status CheckShard(const spec::InputPlan& input, const spec::ShardProfile& s) {
     ESPALIER_RETURN_IF_ERROR(CheckColumns("target", s.targets, schema.label.size(), s.train_rows));
   }
   const size_t rows = s.sample.keys.size(), values = s.sample.values.size();
-  if (static_cast<int64_t>(rows) > s.train_rows || values > rows * (schema.features.size() + schema.label.size()) ||
+  if (static_cast<int64_t>(rows) > s.train_rows ||
+      values > rows * (schema.features.size() + schema.label.size()) ||
       (rows > 0 && (values == 0 || values % rows != 0))) {
     return FailedPrecondition("its sample has " + std::to_string(rows) + " rows with " +
                               std::to_string(values) + " values");

@@ -261,7 +261,8 @@ constexpr KeyDoc kDocs[] = {
      "Classification. true: label_smoothing is at most the share of the rarest class."},
     {"model.start_at_constant", nullptr,
      "true: training of a regression begins with the constant answer that suits the loss: the "
-     "mean, with poisson its logarithm, with mae and huber the median, with quantile that quantile. "
+     "mean, with poisson its logarithm, with mae and huber the median, with quantile that "
+     "quantile. "
      "Medians and quantiles are of a sample of the training rows. false: it begins with 0."},
     {"model.clip_predictions", nullptr,
      "Regression. true: predictions stay within the range of the training targets. Metrics use "

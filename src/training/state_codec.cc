@@ -333,8 +333,7 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
   const int64_t fits = plan.train.ensemble.fits, fit = e.fit, begun = e.begun_step;
   const size_t answers = static_cast<size_t>(plan.shape.answers());
   if (fit < 0 || fit > (plan.Assembles() ? fits : 0) || begun < 0 || begun > s.step ||
-      e.weights.size() != static_cast<size_t>(fit) * size ||
-      !(e.temperature > 0) ||
+      e.weights.size() != static_cast<size_t>(fit) * size || !(e.temperature > 0) ||
       !(e.share >= 0 && e.share <= 1) || (e.temperature != 1 && !plan.train.calibrate) ||
       (e.share > 0 && !plan.train.ensemble.shrink) || (e.share > 0 && e.answer.empty()) ||
       (!e.answer.empty() && e.answer.size() != answers)) {

@@ -28,8 +28,8 @@ size_t OutputBiases(const model::NetworkShape& shape) {
 std::vector<double> ConstantAnswer(const TrainingPlan& plan, const std::vector<double>& totals) {
   const model::NetworkShape& shape = plan.shape;
   const spec::Loss loss = shape.loss;
-  const bool by_rank = loss == spec::Loss::kMae || loss == spec::Loss::kHuber ||
-                       loss == spec::Loss::kQuantile;
+  const bool by_rank =
+      loss == spec::Loss::kMae || loss == spec::Loss::kHuber || loss == spec::Loss::kQuantile;
   const auto starts = [](const spec::FittedTarget& target) { return target.start != 0; };
   if (by_rank && std::any_of(plan.targets.begin(), plan.targets.end(), starts)) {
     std::vector<double> answer;

@@ -171,10 +171,9 @@ TEST_CASE("a checkpoint of another job or data is refused") {
   CHECK_THAT(
       message(demand),
       Says("its arithmetic ... (arithmetic-1, now arithmetic-2) ... --accept-other-arithmetic"));
-  CHECK_THAT(
-      message(Demand(Job(64, "/more/*.csv"))),
-      Contains("data.train[]: /data/*.csv in the checkpoint, /more/*.csv in this job") &&
-          Contains("--accept-other-data"));
+  CHECK_THAT(message(Demand(Job(64, "/more/*.csv"))),
+             Contains("data.train[]: /data/*.csv in the checkpoint, /more/*.csv in this job") &&
+                 Contains("--accept-other-data"));
 }
 
 TEST_CASE("accepted differences are reported, also by later runs") {

@@ -319,7 +319,8 @@ TEST_CASE("weights that are not those of model.json are refused") {
   const Status other =
       model.Read({model.Directory(), {}}, Network(), document.preprocessing).status();
   CHECK(other.code() == StatusCode::kDataLoss);
-  CHECK_THAT(other.message(), Says("train.initial: " + model.path + ": ... SHA-256 ... model.json"));
+  CHECK_THAT(other.message(),
+             Says("train.initial: " + model.path + ": ... SHA-256 ... model.json"));
   CHECK(model.Read({model.path, {}}, Network(), document.preprocessing).ok());
 }
 
@@ -411,8 +412,8 @@ TEST_CASE("a model with a tensor without a place is refused") {
   const Model model;
   const ModelDocument document = Coded();
   const spec::TensorList network = CodedNetwork(3, 2, 3);
-  const std::vector<float> weights(
-      static_cast<size_t>(network.back().offset + network.back().size), 0.5F);
+  const std::vector<float> weights(static_cast<size_t>(network.back().offset + network.back().size),
+                                   0.5F);
   const std::string file = model.Put(document, network, weights);
   spec::TensorList unscaled = network;
   unscaled.pop_back();

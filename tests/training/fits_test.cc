@@ -405,7 +405,8 @@ TEST_CASE("a fit that was cut goes on from its best weights") {
   }
   const TrainingState<float> state = StepMachine<float>::WithEnd(longer, machine.state());
   CHECK(state.ensemble.earlier.back() == 14);  // after its first epoch
-  CHECK(state.ensemble.earlier_fits[1] == FitRecord{6, 4, state.ensemble.earlier_fits[0].kept_value});
+  CHECK(state.ensemble.earlier_fits[1] ==
+        FitRecord{6, 4, state.ensemble.earlier_fits[0].kept_value});
   CHECK(DecodeState<float>(EncodeState(state), longer).ok());
 }
 

@@ -484,6 +484,8 @@ class Merger {
     const std::optional<Undecided> undecided = UndecidedLabel(sample);
     if (undecided && (nearly_all || different > kWholeClassesMax)) {
       InputPosition at = AtLabel();
+      const bool csv =
+          spec::FormatOf(job_.data, plan_.files.front().path) == spec::DataFormat::kCsv;
       const ColumnFacts facts = {.name = at.column, .csv = csv, .label = true, .many = true};
       at.text = Printable(undecided->example);
       return BadInput(UndecidedFault(at.column, facts, *undecided)).At(std::move(at));
