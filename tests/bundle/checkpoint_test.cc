@@ -161,7 +161,7 @@ TEST_CASE("a checkpoint of another job or data is refused") {
   cosine.job = spec::CanonicalText(shorter);
   later.job = spec::CanonicalText(longer);
   CHECK_THAT(AcceptedDifferences(cosine, later)->front(),
-             Says("train.epochs: 10 ... 20 ... cosine ... learning rate"));
+             Says("... train.epochs: 10 ... 20 ... cosine ... learning rate"));
   CheckpointDemand demand = Demand();
   demand.data_fingerprint = "data-2";
   CHECK_THAT(message(demand),

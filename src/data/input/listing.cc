@@ -252,15 +252,15 @@ class Planner {
     const bool header = spec::HasHeader(data_);
     FirstRecords& rows = first->rows;
     if (!header) rows.Add(reader);
-    const std::optional<size_t> text =
-        header && record.fields.size() > 1 ? OnlyText(record.fields) : std::optional<size_t>();
+    const size_t none = record.fields.size();
+    const size_t text = header && none > 1 ? OnlyText(record.fields).value_or(none) : none;
     bool open = data_.csv.extra_field != spec::ExtraField::kNone;
     for (int64_t read = rows.records(); read < FirstRecords::kRecordsMax &&
                                         reader.position() - first->end < FirstRecords::kBytesMax;
          ++read) {
       const bool usual = rows.fields() == record.fields.size() && !rows.ends_empty();
       open = open && (rows.records() == 0 || (rows.fields() != 0 && !usual));
-      const bool sought = text && !record.text_recurs;
+      const bool sought = text < none && !record.text_recurs;
       if (!open && !sought) break;
       const RecordReader::Outcome outcome = reader.Next();
       if (outcome == RecordReader::Outcome::kEnd || outcome == RecordReader::Outcome::kFailed) {
@@ -268,8 +268,8 @@ class Planner {
       }
       if (outcome != RecordReader::Outcome::kRecord) continue;
       if (open) rows.Add(reader);
-      record.text_recurs = record.text_recurs || (sought && *text < reader.fields() &&
-                                                  reader.field(*text) == record.fields[*text]);
+      record.text_recurs = record.text_recurs || (sought && text < reader.fields() &&
+                                                  reader.field(text) == record.fields[text]);
     }
     if (header) record.row_fields = rows.fields();
   }
