@@ -81,13 +81,13 @@ def output_of(*command):
 
 
 def flags(text):
-    return sorted(set(re.findall(r"^\s+(?:-\w,)?(--[a-z][a-z-]*)", text, re.M)))
+    return sorted(set(re.findall(r"^\s+(?:-\w,)?(--[a-z][a-z0-9-]*)", text, re.M)))
 
 
 def commands(text):
     """Returns the names of the subcommands in a help text."""
     _, _, listed = text.partition("\nSubcommands:\n")
-    return re.findall(r"^  ([a-z]+) ", listed.split("\n\n")[0], re.M)
+    return re.findall(r"^  ([a-z][a-z0-9-]*) ", listed.split("\n\n")[0], re.M)
 
 
 def keys(program):

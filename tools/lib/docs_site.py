@@ -109,8 +109,8 @@ def commands_below(program, words):
                           text=True).stdout
     found = [(words, text)]
     if "\nSubcommands:\n" in text:
-        for name in re.findall(r"^  ([a-z]+) ", text.split("\nSubcommands:\n")[1].split("\n\n")[0],
-                               re.M):
+        listed = text.split("\nSubcommands:\n")[1].split("\n\n")[0]
+        for name in re.findall(r"^  ([a-z][a-z0-9-]*) ", listed, re.M):
             found += commands_below(program, words + [name])
     return found
 
