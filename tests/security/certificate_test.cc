@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "src/security/issue.h"
+#include "src/security/openssl_types.h"
 
 namespace espalier::security {
 namespace {
@@ -120,12 +121,26 @@ TEST_CASE("invalid certificate requests are refused with a reason") {
   CHECK_FALSE(Issue({"nothing", ca.certificate_pem}, {Role::kWorker, "node"}, kNow).ok());
 }
 
-TEST_CASE("no two certificates or keys are equal") {
+TEST_CASE("no two certificates have the same serial number or key") {
   const KeyAndCertificate ca = MustMake();
-  const KeyAndCertificate a = MustIssue(ca, {Role::kWorker, "node"});
-  const KeyAndCertificate b = MustIssue(ca, {Role::kWorker, "node"});
-  CHECK(a.key_pem != b.key_pem);
-  CHECK(a.certificate_pem != b.certificate_pem);
+  std::vector<CertificatePtr> certificates = ReadCertificates(ca.certificate_pem);
+  for (int i = 0; i < 3; ++i) {
+    const KeyAndCertificate node = MustIssue(ca, {Role::kWorker, "node"});
+    certificates.push_back(std::move(ReadCertificates(node.certificate_pem).at(0)));
+  }
+  REQUIRE(certificates.size() == 4);
+  for (size_t i = 0; i < certificates.size(); ++i) {
+    const X509* one = certificates[i].get();
+    const ASN1_INTEGER* serial = X509_get0_serialNumber(one);
+    CHECK(ASN1_STRING_length(serial) >= 8);   // too long to repeat by chance
+    CHECK(ASN1_STRING_length(serial) <= 20);  // RFC 5280, section 4.1.2.2
+    for (size_t j = 0; j < i; ++j) {
+      INFO("certificates " << j << " and " << i);
+      const X509* other = certificates[j].get();
+      CHECK(ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(other)) != 0);
+      CHECK(EVP_PKEY_eq(X509_get0_pubkey(one), X509_get0_pubkey(other)) == 0);
+    }
+  }
 }
 
 TEST_CASE("only a revoked certificate on the CA file's list is refused") {
