@@ -241,6 +241,7 @@ class ApartFiles final : public DyingFiles {
 };
 
 TEST_CASE("repeated clearing spares an output of another job") {
+  int interrupted = 0;  // clearings that had removed the output but not all of the staging
   for (int changes = 0; changes < 8; ++changes) {
     INFO(changes);
     const JobFixture f;
@@ -248,11 +249,13 @@ TEST_CASE("repeated clearing spares an output of another job") {
     const DyingFiles clears(*f.files, changes);
     (void)RemoveStaging(clears, f.dir / "out", f.staging, false);
     if (f.files->Stat(f.dir / "out").ok()) continue;  // not removed yet
+    interrupted += clears.died();
     REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
     f.dir.Put("out/part-00000.csv", "another job's\n");
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
     CHECK(storage::Content(f.dir / "out/part-00000.csv") == "another job's\n");
   }
+  CHECK(interrupted > 0);
 }
 
 // The merge of job A is interrupted at any step, with or without a first clearing. Job B then uses

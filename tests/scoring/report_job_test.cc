@@ -11,6 +11,7 @@
 #include "src/scoring/scoring_job.h"
 #include "src/scoring/staging.h"
 #include "tests/scoring/fixture.h"
+#include "tests/scoring/job_fixture.h"
 #include "tests/testing/says.h"
 
 namespace espalier::scoring {
@@ -110,11 +111,14 @@ TEST_CASE("a job's report is the local page for any member count") {
   }
 }
 
-TEST_CASE("without a report no residuals are needed") {
+TEST_CASE("without a report no residuals or page are written") {
   ReportFixture f(true);
   f.spec.output = {};
   CHECK_FALSE(TellsResiduals(f.spec, f.model));
+  const auto before = Tree(*f.files, f.dir.path());
+  CHECK(before.at("report.html") == "an earlier page\n");
   CHECK(MergeScores(*f.files, f.spec, f.Score(2)).ok());
+  CHECK(Tree(*f.files, f.dir.path()) == before);
 }
 
 TEST_CASE("missing or damaged residuals fail and keep the old page") {
