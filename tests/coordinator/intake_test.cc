@@ -8,11 +8,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "src/base/queue.h"
 #include "src/rpc/api_client.h"
 #include "tests/storage/fake_hdfs.h"
+#include "tests/testing/eventually.h"
 #include "tests/testing/says.h"
 
 namespace espalier::coordinator {
@@ -145,14 +145,14 @@ TEST_CASE("an abandoned submission makes no job and frees its thread") {
   Desk desk(kForever);
   desk.Add(Request("a", hdfs.base), "first");
   desk.Add(Request("a", hdfs.base), "second");
-  while (hdfs.server.Count("GETFILESTATUS") == 0) std::this_thread::yield();
+  REQUIRE(Eventually([&] { return hdfs.server.Count("GETFILESTATUS") > 0; }));
   desk.gone = {"first"};
   desk.intake->DropAbandoned();
   CHECK(desk.answers.empty());
   desk.gone = {"first", "second"};
   desk.intake->DropAbandoned();
   desk.RunOne();  // its wait has ended
-  while (desk.intake->busy()) std::this_thread::yield();
+  REQUIRE(Eventually([&] { return !desk.intake->busy(); }));
   CHECK(desk.ready.empty());
   desk.Add(Request("a"), "third");  // the same id again, with a waiting caller
   desk.RunOne();
@@ -163,7 +163,7 @@ TEST_CASE("an abandoned submission makes no job and frees its thread") {
 TEST_CASE("a caller that leaves during preparation gets no job") {
   Desk desk(300);
   desk.Add(Request("left"), "left");
-  while (desk.intake->busy()) std::this_thread::yield();
+  REQUIRE(Eventually([&] { return !desk.intake->busy(); }));
   desk.gone = {"left"};
   desk.RunOne();
   CHECK(desk.ready.empty());
@@ -176,7 +176,7 @@ TEST_CASE("a withdrawn submission makes no job and is reported") {
   desk.intake->Withdraw({}, "a");
   desk.intake->Withdraw({}, "nothing");
   CHECK(desk.answers.at("caller").status().code() == StatusCode::kCancelled);
-  while (desk.intake->busy()) std::this_thread::yield();
+  REQUIRE(Eventually([&] { return !desk.intake->busy(); }));
   while (auto call = desk.posted.TryPop()) (*call)();
   CHECK(desk.ready.empty());
 }

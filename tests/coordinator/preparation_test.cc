@@ -120,12 +120,16 @@ TEST_CASE("a job carries one genuine delegation token per file system") {
     return true;
   });
   const auto refused = [&](const spec::StorageTokens& tokens) {
-    return PrepareSubmission(
-               {.version = "1", .client_request_id = "a", .job_yaml = "x", .tokens = tokens},
-               storage::Quick())
+    return PrepareSubmission({.version = "1",
+                              .client_request_id = "a",
+                              .job_yaml = "nonsense: 1",
+                              .tokens = tokens},
+                             storage::Quick())
         .status();
   };
-  CHECK_THAT(refused({{hdfs.base, "genuine"}}).ToString(), Catch::Contains("job"));  // the job text
+  const Status text = refused({{hdfs.base, "genuine"}});  // the token passes, the job text does not
+  CHECK(text.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(text.ToString(), Catch::Contains("unknown key 'nonsense'"));
   CHECK(refused({{hdfs.base, "forged"}}).code() == StatusCode::kPermissionDenied);
   const Status twice = refused({{hdfs.base, "genuine"}, {hdfs.base, "forged"}});
   CHECK(twice.code() == StatusCode::kInvalidArgument);
