@@ -12,6 +12,7 @@
 #include "src/rpc/transport.h"
 #include "tests/rpc/fake_coordinator.h"
 #include "tests/rpc/messages.h"
+#include "tests/testing/eventually.h"
 
 namespace espalier::rpc {
 namespace {
@@ -67,7 +68,7 @@ TEST_CASE("a stopped submission ends at once and can be withdrawn") {
   });
   CHECK(job.status().code() == StatusCode::kCancelled);
   CHECK_FALSE(known);
-  while (!gone()) std::this_thread::yield();
+  REQUIRE(Eventually(gone));
   CHECK(client->Withdraw("request").ok());
   CHECK(*c.handler.withdrawn.PopFor(kPatience) == "request");
   CHECK(client->Withdraw("").code() == StatusCode::kInvalidArgument);
@@ -83,7 +84,7 @@ TEST_CASE("a submission without an answer in time ends as unknown") {
   CHECK_THAT(job.status().message(), Catch::Contains("did not answer within 300 ms"));
   CHECK_FALSE(known);
   const CallerGone gone = *c.handler.waiting.PopFor(kPatience);
-  while (!gone()) std::this_thread::yield();
+  REQUIRE(Eventually(gone));
 }
 
 TEST_CASE("a client of another version is refused with both versions") {
@@ -170,16 +171,6 @@ TEST_CASE("a watcher that does not read is dropped at its limit") {
   CHECK(sink->cancelled());
 }
 
-// Waits until `done` returns true. Fails the test after kPatience.
-template <typename Condition>
-void Await(const Condition& done) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!done()) {
-    REQUIRE(std::chrono::steady_clock::now() < end);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-}
-
 // A call of GetJob that never reads its answer of several megabytes.
 struct Unread {
   explicit Unread(const Coordinator& c) {
@@ -227,21 +218,20 @@ TEST_CASE("a caller that reads no answers gets only small ones") {
   };
   {
     const Unread unread(c);
-    Await(refused);
+    REQUIRE(Eventually(refused));
     CHECK_THAT(client->Get({7}).status().message(), Catch::Contains("not read"));
     CHECK(client->Cancel({7}).ok());
-    std::thread watcher([&] {
-      const Status end = client->Watch({7}, [](spec::JobUpdate) {});
-      CHECK(end.code() == StatusCode::kResourceExhausted);
-    });
+    Status end;
+    std::thread watcher([&] { end = client->Watch({7}, [](spec::JobUpdate) {}); });
     const auto sink = c.handler.NextSink();
     sink->Send(SampleUpdate());
     sink->Send(LongUpdate(10'000));
     sink->Close(Status::Ok());  // the refusal wins, even if it comes later
     watcher.join();
+    CHECK(end.code() == StatusCode::kResourceExhausted);
     CHECK(sink->cancelled());
   }
-  Await([&] { return client->Get({7}).ok(); });  // the unread call has ended
+  REQUIRE(Eventually([&] { return client->Get({7}).ok(); }));  // the unread call has ended
 }
 
 TEST_CASE("an unread answer is dropped after the read timeout") {
@@ -252,8 +242,8 @@ TEST_CASE("an unread answer is dropped after the read timeout") {
   c.handler.history_rows = 10'000;
   const auto client = c.Client();
   const Unread unread(c);
-  Await([&] { return !client->Get({7}).ok(); });
-  Await([&] { return client->Get({7}).ok(); });
+  REQUIRE(Eventually([&] { return !client->Get({7}).ok(); }));
+  REQUIRE(Eventually([&] { return client->Get({7}).ok(); }));
 }
 
 TEST_CASE("a stopped watch ends and its sink is cancelled") {
@@ -270,10 +260,7 @@ TEST_CASE("a stopped watch ends and its sink is cancelled") {
   watcher.join();
   CHECK(end.code() == StatusCode::kCancelled);
   // The server learns of the end a little later. A sink has no function that waits for it.
-  for (int i = 0; i < 1000 && !sink->cancelled(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  CHECK(sink->cancelled());
+  CHECK(Eventually([&] { return sink->cancelled(); }));
   sink->Send(SampleUpdate());  // nothing happens
 }
 
