@@ -170,7 +170,7 @@ void World::BlockFor(int from, int to, int64_t us) {
   queue.After(us, [this, from, to] { net.Free(from, to); });
 }
 
-// Blocks links in one order and frees them in another.
+// Blocks links in one order and frees them in another. Counts each link.
 void World::Clog() {
   std::vector<std::pair<int, int>> pairs;
   for (int a = 0; a <= hosts_; ++a) {
@@ -181,7 +181,9 @@ void World::Clog() {
   for (const auto& [a, b] : pairs) {
     const int64_t from_us = dice.Below(300 * kMs), us = dice.Below(3 * kSecond);
     queue.After(from_us, [this, a = a, b = b, us] {
-      if (faulty_) BlockFor(a, b, us);
+      if (!faulty_) return;
+      fired(Fault::kSwizzleClog);
+      BlockFor(a, b, us);
     });
   }
 }
@@ -192,7 +194,8 @@ void World::StrikeLinks(Fault fault) {
   if (a == b) b = kCoordinatorHost;
   const int64_t us = dice.Below(dice.Once(3) ? 40 * kSecond : 2 * kSecond);
   if (fault == Fault::kLinkBreak && !peers.BreakOne()) return;
-  fired(fault);
+  if (fault == Fault::kBrokenPair && b == kCoordinatorHost) return;
+  if (fault != Fault::kSwizzleClog) fired(fault);  // Clog counts its links
   Say([&] {
     return std::string("strikes: ") + kFaultNames[static_cast<size_t>(fault)] + " " +
            std::to_string(a) + " " + std::to_string(b) + " for " + std::to_string(us);
@@ -203,7 +206,6 @@ void World::StrikeLinks(Fault fault) {
       queue.After(us, [this, a, b] { net.SlowDown(a, b, 1); });
       return;
     case Fault::kBrokenPair:
-      if (b == kCoordinatorHost) return;
       BlockFor(a, b, 300 * kSecond);
       BlockFor(b, a, 300 * kSecond);
       return;

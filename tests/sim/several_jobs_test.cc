@@ -157,10 +157,13 @@ TEST_CASE("a younger job keeps workers that would not suffice") {
     world.worker(i).Crash(true);
     ++lost;
   }
-  world.RunFor(60 * kSecond);
+  REQUIRE(world.RunFor(60 * kSecond));
+  CHECK(world.checks.failure() == "");
   CHECK(world.fired.of(Fault::kYielded) == 0);
   CHECK(world.coordinator()->core().Job(world.client.id(1))->state == spec::JobState::kSucceeded);
   CHECK(world.coordinator()->core().Job(world.client.id(0))->state == spec::JobState::kRecovering);
+  world.client.CancelOne();  // the older job, for which too few workers are left
+  CHECK(Finish(world, 600) < 600);
 }
 
 // Returns the number of leaves of each worker, or 0 if it is not a member.

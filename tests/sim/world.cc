@@ -17,8 +17,12 @@ constexpr int64_t kQuietUs = 15'000'000;  // simulated time until no worker has 
 }  // namespace
 
 std::string Replay(const WorldOptions& options) {
-  return "bazel run //tests/sim:sim -- --seed " + std::to_string(options.seed) + " --events " +
-         std::to_string(options.events) + " --trace";
+  std::string command = "bazel run //tests/sim:sim -- --seed " + std::to_string(options.seed) +
+                        " --events " + std::to_string(options.events);
+  for (size_t bug = 0; bug < kBugs; ++bug) {
+    if (options.bugs.test(bug)) command += " --bug " + std::to_string(bug);
+  }
+  return command + " --trace";
 }
 
 World::World(const WorldOptions& o) : options(o), dice(o.seed) {
