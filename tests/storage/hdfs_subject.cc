@@ -7,7 +7,7 @@ namespace espalier::storage {
 
 std::vector<Subject> MakeSubjects() {
   const std::shared_ptr<const FileSystem> files = MakeFileSystem(HdfsOptions("espalier"));
-  return {{"hdfs", files, OwnDirectory(files, FreshHdfsPath("conformance"))}};
+  return {{"hdfs", files, OwnDirectory(files, FreshHdfsPath("conformance")), false}};
 }
 
 }  // namespace espalier::storage

@@ -15,6 +15,7 @@ struct Subject {
   std::string name;
   std::shared_ptr<const FileSystem> files;
   std::shared_ptr<const std::string> root;  // its deleter removes the directory
+  bool exchanges = true;                    // implements Exchange
 
   // Returns "ROOT/path".
   std::string operator/(const std::string& path) const { return *root + "/" + path; }

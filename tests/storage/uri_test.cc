@@ -54,8 +54,7 @@ TEST_CASE("unknown schemes and malformed addresses are refused") {
     INFO(text);
     const Status status = ParseUri(text).status();
     CHECK(status.code() == StatusCode::kInvalidArgument);
-    CHECK(status.message().find("expected") + status.message().find("does not know") !=
-          2 * std::string::npos);
+    CHECK_THAT(status.message(), Catch::Contains("expected") || Catch::Contains("does not know"));
   }
   CHECK(ParseUri(std::string("/a\0b", 4)).status().code() == StatusCode::kInvalidArgument);
 }
