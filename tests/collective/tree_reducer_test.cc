@@ -112,10 +112,8 @@ TEST_CASE("totals do not depend on members or order of arrival") {
     for (int32_t members = 2; members <= leaves; ++members) {
       for (uint64_t seed = 0; seed < 20 * TestScale(); ++seed) {
         Cluster cluster(leaves, members, seed);
-        for (uint64_t round = 1; round <= 1; ++round) {
-          const auto totals = cluster.Round(round, shape);
-          for (int32_t m = 0; m < members; ++m) REQUIRE(totals[m] == expected);
-        }
+        const auto totals = cluster.Round(1, shape);
+        for (int32_t m = 0; m < members; ++m) REQUIRE(totals[m] == expected);
       }
     }
   }
