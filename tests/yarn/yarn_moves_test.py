@@ -70,16 +70,16 @@ class MnistTest(YarnTest):
         self.await_steps("digits", job, 5)
         self.attached("digits", 3)
 
-        hadoop_yarn.kill_node(self.hdfs, self.plain_node())
+        node = self.plain_node()
         self.addCleanup(hadoop_yarn.wait_ready, self.hdfs)
+        self.addCleanup(self.hdfs.up, node)
+        hadoop_yarn.kill_node(self.hdfs, node)
         self.await_steps("digits", job, 5)
         self.yarn("scale", "digits", 2)
         done = self.outcome("digits", job)
         self.assertEqual(done["weights_sha256"], local["weights_sha256"])
         self.assertEqual(done["metrics"], local["metrics"])
         self.yarn("down", "digits")
-        for daemon in self.hdfs.daemons("nodemanager"):
-            self.hdfs.up(daemon["name"])
 
     def plain_node(self):
         """Returns a node that runs a worker and no other container of the service."""
