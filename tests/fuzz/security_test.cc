@@ -41,15 +41,22 @@ TEST_CASE("a mutated token file is read or refused without its secrets") {
   const std::string seed =
       "# people\noperator ann S3CR3T-S3CR3T-S3CR3T\nreader bob sha256:"
       "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n";
+  const auto original = security::ParseTokens(seed, "tokens");
+  REQUIRE(original.ok());
+  REQUIRE(security::FindToken(*original, "S3CR3T-S3CR3T-S3CR3T") != nullptr);
+  int read = 0, found = 0;
   for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
     const auto tokens = security::ParseTokens(Mutated(seed, "#\n \t:0af", i), "tokens");
     if (tokens.ok()) {
-      (void)security::FindToken(*tokens, "S3CR3T-S3CR3T-S3CR3T");
+      ++read;
+      found += security::FindToken(*tokens, "S3CR3T-S3CR3T-S3CR3T") != nullptr;
     } else {
       REQUIRE(tokens.status().message().starts_with("tokens: tokens:"));
       REQUIRE(tokens.status().message().find("S3CR3T") == std::string::npos);
     }
   }
+  CHECK(read > 0);  // some edits keep it valid, for example in the comment
+  CHECK(found > 0);
 }
 
 }  // namespace
