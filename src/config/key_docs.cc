@@ -9,11 +9,10 @@ constexpr KeyDoc kDocs[] = {
     {"preset", nullptr,
      "What fills the keys that the job does not give: good, the default; fast, with half of the "
      "epochs, one fit and no calibration; best, which averages eight fits of tables of 8,000 "
-     "rows or more; none, the defaults in this reference. A "
-     "given key replaces that key of the preset. A "
-     "given train.optimizer also replaces the learning rate, the weight decay and the "
+     "rows or more; none, the defaults in this reference. A given key replaces that key of the "
+     "preset. A given train.optimizer also replaces the learning rate, the weight decay and the "
      "parametrization. `espalier check --effective` prints the complete job. A job with `compat` "
-     "has no preset."},
+     "has no preset. A job that takes all weights from a file has one only if it is given."},
 
     // ---- data ----------------------------------------------------------------------------------
     {"data", nullptr, "The table: its files, its columns, and which rows are held out."},

@@ -271,6 +271,14 @@ std::optional<spec::Task> TaskOf(YamlNode& root, const spec::JobSpec& job) {
   return std::nullopt;
 }
 
+// Returns whether the job names no preset and takes all weights from a file. The weights fit only the
+// network that the job describes, so a preset must not add inputs.
+bool StartsFromFile(YamlNode& root, const spec::JobSpec& job) {
+  const auto& initial = job.train.initial;
+  return root.Find("preset") == nullptr && initial && initial->layers.empty() &&
+         initial->from.ends_with(".safetensors");
+}
+
 }  // namespace
 
 Result<JobRequest> JobRequest::Read(std::string_view yaml_text,
@@ -289,7 +297,9 @@ Result<JobRequest> JobRequest::Read(std::string_view yaml_text,
   request.given_.preset = spec::Preset::kGood;
   ESPALIER_RETURN_IF_ERROR(ReadJob(reader, tree, request.given_));
   request.preset_ = request.given_.preset;
-  if (request.root_.Find("compat") != nullptr) request.preset_ = spec::Preset::kNone;
+  if (request.root_.Find("compat") != nullptr || StartsFromFile(request.root_, request.given_)) {
+    request.preset_ = spec::Preset::kNone;
+  }
   request.task_ = TaskOf(request.root_, request.given_);
   return request;
 }

@@ -23,8 +23,8 @@ struct TableOutlook {
   int64_t features = 0;  // total number of features
 };
 
-// A job as submitted. Without the key `preset`, its preset is `good`. With `compat`, it has no
-// preset. ParseJob reads jobs that are already filled, and fills in nothing.
+// A job as submitted. Without the key `preset`, its preset is `good`. With `compat`, and with all
+// weights from a file (`train.initial: x.safetensors`), it has no preset. ParseJob reads jobs that are already filled, and fills in nothing.
 class JobRequest {
  public:
   // Returns the same errors as ParseJob.

@@ -178,6 +178,19 @@ output: m
   CHECK(groups[2].embedding == 0);
 }
 
+TEST_CASE("weights from a file fit the network that the job describes") {
+  const std::string job =
+      "data: {train: a.csv, label: y}\noutput: m\ntrain: {initial: w.safetensors}\n";
+  CHECK(Filled(job, {.rows = 10'000}).yaml == job);
+  CHECK(Filled("preset: good\n" + job, {.rows = 10'000}).job.model.hidden.size() == 3);
+  const std::string layers = "{from: w.safetensors, layers: [1]}";
+  const std::string some =
+      "data: {train: a.csv, label: y}\noutput: m\ntrain: {initial: " + layers + "}\n";
+  CHECK(Filled(some, {.rows = 10'000}).job.model.hidden.size() == 3);
+  const std::string model = "data: {train: a.csv, label: y}\noutput: m\ntrain: {initial: old}\n";
+  CHECK(Filled(model, {.rows = 10'000}).job.model.hidden.size() == 3);
+}
+
 TEST_CASE("preset none and compat leave a job unchanged") {
   const std::string none = "preset: none\n" + kMinimal;
   const auto filled = Filled(none, {.rows = 10'000});
