@@ -35,7 +35,6 @@ class CsvPart final : public PartTable {
   int64_t bytes() const override { return static_cast<int64_t>(text_.size()); }
   int64_t rows() const override { return rows_; }
   Result<std::string> Take() override {
-    if (rows_ == 0) return header_;
     rows_ = 0;
     return std::exchange(text_, {});
   }
@@ -218,9 +217,8 @@ Status PartWriter::Add(const PartRows& rows) {
   return table_->bytes() < part_bytes_ ? Status() : Finish();
 }
 
-Status PartWriter::Finish() { return table_->rows() == 0 ? Status() : Write(); }
-
-Status PartWriter::Write() {
+Status PartWriter::Finish() {
+  if (table_->rows() == 0) return {};
   ESPALIER_ASSIGN_OR_RETURN(const std::string bytes, table_->Take());
   return files_.WriteAtomically(directory_ + "/" + PartName(shard_, shards_, parts_++, format_),
                                 bytes);

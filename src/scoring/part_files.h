@@ -8,8 +8,8 @@
 //
 // The parts, sorted bytewise, contain the rows in the order of the input. Each part is written
 // under a hidden name and then renamed, so a part with its final name is complete. A shard without
-// rows for a part has no part, except that the only shard always has one. Programs that read the
-// directory as a table ignore names that start with `_` or `.`.
+// rows for a part has no part. Programs that read the directory as a table ignore names that start
+// with `_` or `.`.
 //
 // Thread rule: one thread per object. The functions are re-entrant.
 #pragma once
@@ -100,13 +100,9 @@ class PartWriter {
   Status Add(const PartRows& rows);
   // Writes the remaining rows.
   Status Finish();
-  // Writes a part with the names of the columns and without rows. REQUIRES: no row was added.
-  Status WriteEmpty() { return Write(); }
   int64_t parts() const { return parts_; }
 
  private:
-  Status Write();
-
   const storage::FileSystem& files_;
   const std::string directory_;
   const int64_t shard_, shards_, part_bytes_;

@@ -52,8 +52,6 @@ class ShardPrediction {
 
   Result<spec::ShardScore> Finish(spec::UnseenCounts unseen) {
     ESPALIER_RETURN_IF_ERROR(parts_.Finish());
-    const bool no_rows = score_.rows == 0 && score_.rejected == 0;
-    if (no_rows && run_.shards() == 1) ESPALIER_RETURN_IF_ERROR(parts_.WriteEmpty());
     ESPALIER_RETURN_IF_ERROR(rejects_.Finish());
     score_.parts = parts_.parts();
     score_.reject_parts = rejects_.parts();

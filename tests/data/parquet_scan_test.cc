@@ -183,16 +183,6 @@ TEST_CASE("Parquet output is UTF-8 for any kept text and class") {
   CHECK(Column(*read, "word") == "string: \xEF\xBF\xBD no");
 }
 
-TEST_CASE("a Parquet table without rows has its columns") {
-  ParquetTable table({"k"}, "word", {"n"}, "error");
-  const auto bytes = table.Finish();
-  INFO(bytes.status().ToString());
-  REQUIRE(bytes.ok());
-  const auto read = ReadTable(*bytes);
-  CHECK(read->num_rows() == 0);
-  CHECK(read->schema()->field_names() == Strings{"k", "word", "n", "error"});
-}
-
 TEST_CASE("kept text stays text in Parquet, with the same bytes again") {
   KeptColumns kept(1);
   kept.AddField("x");

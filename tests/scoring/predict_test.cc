@@ -448,28 +448,6 @@ class WatchedFiles final : public storage::PassingFiles {
   mutable size_t largest = 0;
 };
 
-TEST_CASE("a table with only a header gives one part without rows") {
-  const ScoringFixture f;
-  const TrainedModel model = f.Model(ClassesDocument());
-  const auto scan = f.Scan(model, {f.dir.Put("t.csv", "id,a,b\n")}, false, {"id"});
-  REQUIRE(scan.ok());
-  const auto text = PredictInto(f, model, *scan, {.output = f.dir / "csv", .keep = {"id"}});
-  INFO(text.status().ToString());
-  REQUIRE(text.ok());
-  CHECK(text->rows == 0);
-  CHECK(text->parts == 1);
-  const auto parts = f.Parts(f.dir / "csv");
-  REQUIRE(parts.size() == 1);
-  CHECK(parts[0].second ==
-        "id,prediction,probability_no,probability_so so,probability_yes,error\n");
-  const auto parquet = PredictInto(
-      f, model, *scan,
-      {.output = f.dir / "parquet", .format = spec::PartFormat::kParquet, .keep = {"id"}});
-  INFO(parquet.status().ToString());
-  REQUIRE(parquet.ok());
-  CHECK(f.Parts(f.dir / "parquet").at(0).second.starts_with("PAR1"));
-}
-
 TEST_CASE("a large shard is read in pieces and written in small parts") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());

@@ -10,7 +10,6 @@
 #include <parquet/exception.h>
 #include <parquet/properties.h>
 
-#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <utility>
@@ -139,9 +138,6 @@ Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
 }
 
 Result<std::string> ParquetTable::Finish() {
-  if (columns_->kept.empty()) {  // no rows
-    ESPALIER_RETURN_IF_ERROR(StartKept(KeptColumns(kept_names_.size())));
-  }
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   const auto add = [&](const std::string& name, arrow::ArrayBuilder& builder) -> Status {
@@ -170,8 +166,8 @@ Result<std::string> ParquetTable::Finish() {
                                 .compression(parquet::Compression::SNAPPY)
                                 ->enable_page_checksum()
                                 ->build();
-    ESPALIER_RETURN_IF_ERROR(FromArrow(parquet::arrow::WriteTable(
-        *table, arrow::default_memory_pool(), *sink, std::max<int64_t>(rows, 1), properties)));
+    ESPALIER_RETURN_IF_ERROR(FromArrow(
+        parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), *sink, rows, properties)));
     const auto buffer = (*sink)->Finish();
     if (!buffer.ok()) return FromArrow(buffer.status());
     return (*buffer)->ToString();

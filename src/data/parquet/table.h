@@ -36,7 +36,7 @@ class ParquetTable {
   int64_t bytes() const { return bytes_; }
   int64_t rows() const { return rows_; }
 
-  // Returns the file and removes all rows. Kept columns of a file without rows are text.
+  // Returns the file and removes all rows. REQUIRES: rows() > 0.
   Result<std::string> Finish();
 
  private:
