@@ -28,7 +28,7 @@ struct TableLook {
   const std::vector<std::string>& names() const { return input.schema.names; }
 };
 
-// Lists the files and reads a sample of their rows. Tries other delimiters if the header is a single
+// Lists the files and reads a sample of rows. Tries other delimiters if the header is a single
 // column, and csv.header: false if the header consists of numbers. Also tries the decimal and
 // thousands separators in the values. Errors are those of data::PlanTable. kInvalidArgument: LIBSVM
 // text, or fewer than two columns.

@@ -119,6 +119,7 @@ struct TrainingPlan {
   std::vector<double> class_weights = {};  // weights of Preprocessing, by class
   // Initial parameters in place of the seed's. Null: none.
   std::shared_ptr<const std::vector<spec::InitialTensor>> initial = nullptr;
+  bool starts_at_constant = false;  // FittedTarget::start is set
 
   // Returns the training rows of a fit. With folds, the number is approximate.
   int64_t FitRows() const;

@@ -30,8 +30,7 @@ std::vector<double> ConstantAnswer(const TrainingPlan& plan, const std::vector<d
   const spec::Loss loss = shape.loss;
   const bool by_rank =
       loss == spec::Loss::kMae || loss == spec::Loss::kHuber || loss == spec::Loss::kQuantile;
-  const auto starts = [](const spec::FittedTarget& target) { return target.start != 0; };
-  if (by_rank && std::any_of(plan.targets.begin(), plan.targets.end(), starts)) {
+  if (by_rank && plan.starts_at_constant) {
     std::vector<double> answer;
     for (const spec::FittedTarget& target : plan.targets) answer.push_back(target.start);
     return answer;

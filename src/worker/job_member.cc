@@ -41,13 +41,16 @@ Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::Table
 training::TrainingPlan PlanOf(const spec::JobSpec& spec, const model::NetworkShape& shape,
                               const spec::TableProfile& profile) {
   const bool classes = spec.model.task == spec::Task::kClassification;
-  return {spec.train,
-          shape,
-          profile.preprocessing.targets,
-          profile.train_rows,
-          profile.validation_rows,
-          profile.test_rows,
-          classes ? profile.preprocessing.class_weights : std::vector<double>()};
+  training::TrainingPlan plan = {
+      spec.train,
+      shape,
+      profile.preprocessing.targets,
+      profile.train_rows,
+      profile.validation_rows,
+      profile.test_rows,
+      classes ? profile.preprocessing.class_weights : std::vector<double>()};
+  plan.starts_at_constant = spec.model.start_at_constant;
+  return plan;
 }
 
 double Quantile(std::vector<float> values, double q) {

@@ -78,8 +78,9 @@ def _plain(value: Any, path: str) -> Any:
     for kind in (int, float, str):  # YAML has no text for a subclass, such as numpy.float64
         if isinstance(value, kind):
             return kind(value)
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist(), path)
+    if hasattr(value, "tolist") and getattr(value.dtype, "kind", "") in "biufU":
+        plain = value.tolist()
+        return _plain(float(plain) if type(plain) is type(value) else plain, path)
     raise InvalidArgumentError("%s: found a %s, expected text, a number, a list or a dict" %
                                (path.lstrip("."), type(value).__name__))
 

@@ -36,13 +36,24 @@ bool IsIndexName(const std::string& name) {
 
 bool Half(int64_t part, const ColumnSample& sample) { return 2 * part >= sample.values(); }
 
-Undecided DateUndecided(const ColumnSample::Texts& texts) {
+// Returns whether other things than dates are often written in this form: the season 2005-06, the
+// version 2023.1.2.
+bool IsLooseFormat(const std::string& format) {
+  return format.find("%d") == std::string::npos || format.starts_with("%Y.%m.%d");
+}
+
+// Returns nothing if the values may be something other than dates.
+std::optional<Undecided> DateUndecided(const ColumnSample::Texts& texts,
+                                       const ColumnSample& sample) {
   Undecided found{.why = Undecided::Why::kDateFormat, .example = texts.like_date};
   int64_t most = 0;
   for (const auto& [format, values] : texts.date_formats) most = std::max(most, values);
   for (const auto& [format, values] : texts.date_formats) {
     if (values == most) found.date_formats.push_back(format);
   }
+  const bool loose =
+      std::all_of(found.date_formats.begin(), found.date_formats.end(), IsLooseFormat);
+  if (loose && most < sample.values()) return std::nullopt;
   return found;
 }
 
@@ -70,7 +81,7 @@ std::optional<Undecided> FindUndecided(const ColumnSample& sample) {
   const ColumnSample::Texts& texts = *sample.texts();
   if (sample.dates() > 0 && Half(sample.dates(), sample)) return std::nullopt;
   if (texts.like_dates > 0 && Half(sample.dates() + texts.like_dates, sample)) {
-    return DateUndecided(texts);
+    if (auto undecided = DateUndecided(texts, sample)) return undecided;
   }
   if (texts.zones > 0 && Half(sample.dates() + texts.zones, sample)) {
     return Undecided{.why = Undecided::Why::kZone, .example = texts.zone};
@@ -291,7 +302,8 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
                                                      : FeatureType::kNumeric;
   }
   const bool dates = sample.days() == sample.values() || sample.months() == sample.values();
-  const bool index = sample.values() >= kIndexRowsMin && sample.different_integers() && !dates;
+  const bool index = facts.complete && sample.values() >= kIndexRowsMin &&
+                     sample.different_integers() && !dates;
   if (unnamed && (sample.counts_rows() || index)) return LeftOutReason::kRowNumber;
   const bool nulls = sample.values() < sample.rows();
   if (trusted && !nulls && sample.constant()) return LeftOutReason::kConstant;
@@ -351,8 +363,10 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
                         : ". Remove these spaces") +
              "; or " + otherwise;
     case Undecided::Why::kPoint:
-      return start + "numbers that data.csv.decimal or data.csv.thousands excludes" + such +
-             ". Remove these keys, or write the numbers in their form; or " + otherwise;
+      return start + "numbers in a form that is not read" + such + ". Write them as in -1234.5" +
+             (facts.csv ? ", or with the separators of data.csv.decimal and data.csv.thousands"
+                        : "") +
+             "; or " + otherwise;
     case Undecided::Why::kDate:
       return start + DateLabel(undecided, last);
     case Undecided::Why::kZone:

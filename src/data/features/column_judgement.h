@@ -150,7 +150,7 @@ struct ColumnFacts {
   bool index = false;     // the file declares it as the index of a data frame
   bool csv = false;       // csv.decimal and csv.thousands apply
   bool label = false;     // the column is the label
-  bool many = false;      // the label has too many different texts for classes
+  bool many = false;      // the texts of the label are too different for classes
 };
 
 // A column that cannot be read without a decision by the user.

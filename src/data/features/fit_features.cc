@@ -129,7 +129,10 @@ Status CheckMoments(const spec::InputPlan& plan, const spec::JobSpec& job,
   const spec::Schema& schema = plan.schema;
   const spec::FeatureRule rule = schema.rule(feature);
   const auto none = [](const std::string& format) { return format.empty() || format == "auto"; };
-  const bool year = rule.group >= 0 && none(spec::OptionsOf(job.data.features, rule).date_format) &&
+  const std::string& path = plan.files.front().path;
+  const bool typed = spec::FormatOf(job.data, path) == spec::DataFormat::kParquet;
+  const bool year = rule.group >= 0 && !typed &&
+                    none(spec::OptionsOf(job.data.features, rule).date_format) &&
                     none(job.data.features.date_format);
   const bool first = feature == 0 || schema.features[feature - 1] != schema.features[feature];
   const bool date = rule.type == spec::FeatureType::kDate;
@@ -137,9 +140,9 @@ Status CheckMoments(const spec::InputPlan& plan, const spec::JobSpec& job,
   const bool january = IsBegin(plan, stats, feature, false);
   return BadInput("all dates of the column are in " + std::string(january ? "January " : "") +
                   "1970, so its numbers seem to be something other than seconds since 1970; set "
-                  "date_format in data.features.groups (such as '%Y' for years), or make the "
-                  "column numeric")
-      .At({.file = plan.files.front().path,
+                  "date_format in data.features.groups (such as '%Y' for years, or '%Y-%m-%d' if "
+                  "the dates are right), or make the column numeric")
+      .At({.file = path,
            .column = schema.names[static_cast<size_t>(schema.features[feature])]});
 }
 

@@ -95,24 +95,24 @@ void FirstRecords::Add(const RecordReader& reader) {
 
 void FirstRecords::AddPairs(const RecordReader& reader) {
   pairs_.resize(reader.fields() - 1);
-  for (size_t i = 0; i < pairs_.size(); ++i) {
+  for (size_t i = 1; i < pairs_.size(); ++i) {  // the first field is a row number
     Pair& pair = pairs_[i];
     std::string_view whole = reader.field(i), digits = reader.field(i + 1);
     if (whole.starts_with('-')) whole.remove_prefix(1);
     pair.digits = pair.digits && AreDigits(whole) && AreDigits(digits);
     if (!pair.digits) continue;
     pair.leads_with_zero = pair.leads_with_zero || (digits.size() > 1 && digits.front() == '0');
-    pair.ends_with_zero = pair.ends_with_zero || (digits.size() > 1 && digits.back() == '0');
     if (records_ == 0) pair.length = digits.size();
     pair.same_length = pair.same_length && digits.size() == pair.length;
   }
 }
 
-// Decimals have a fixed number of digits, or no zeros at their end. Whole numbers of another column
-// do not begin with zeros.
+// Decimals often have a fixed number of digits. Whole numbers of another column do not begin with
+// zeros.
 bool FirstRecords::may_split_number() const {
-  return std::any_of(pairs_.begin(), pairs_.end(), [](const Pair& pair) {
-    return pair.digits && (pair.same_length || pair.leads_with_zero || !pair.ends_with_zero);
+  if (!counted_ || pairs_.empty()) return false;
+  return std::any_of(pairs_.begin() + 1, pairs_.end(), [](const Pair& pair) {
+    return pair.digits && (pair.leads_with_zero || (pair.same_length && pair.length > 1));
   });
 }
 

@@ -40,7 +40,6 @@ class FirstRecords {
   struct Pair {
     bool digits = true;            // a whole number, then digits
     bool leads_with_zero = false;  // digits like 05
-    bool ends_with_zero = false;   // digits like 50
     bool same_length = true;       // of the digits
     size_t length = 0;
   };

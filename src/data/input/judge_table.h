@@ -25,8 +25,8 @@ struct TableJudgement {
   std::vector<std::string> notes;  // one line per difference from the plan; none: the plan is right
 };
 
-// Checks a label whose task is open. kInvalidArgument: it is written as numbers or dates that only a
-// decision by the user makes targets or classes (UndecidedLabel).
+// Checks a label whose task is open. kInvalidArgument: it is written as numbers or dates, and only
+// the user can decide whether they are targets or classes (UndecidedLabel).
 Status CheckLabel(const spec::InputPlan& plan, const spec::JobSpec& job,
                   const ColumnSample& labels);
 

@@ -467,8 +467,8 @@ class Merger {
     return {};
   }
 
-  // Refuses labels that are different in nearly every training row, and many that are written as
-  // numbers or dates. The model could not learn such classes.
+  // Refuses labels that are different in nearly every training row. The model could not learn such
+  // classes. Labels that are written as numbers or dates get the advice for these.
   Status CheckClasses() const {
     if (result_.train_rows < kClassRowsMin || labels_.size() > kClassesMax) return {};
     const ValueRules rules(job_.data, false);  // labels that are numbers have decimal points
@@ -482,7 +482,7 @@ class Merger {
     const bool nearly_all = static_cast<double>(different) >
                             kDifferentLabelsShare * static_cast<double>(result_.train_rows);
     const std::optional<Undecided> undecided = UndecidedLabel(sample);
-    if (undecided && (nearly_all || different > kWholeClassesMax)) {
+    if (undecided && nearly_all) {
       InputPosition at = AtLabel();
       const bool csv =
           spec::FormatOf(job_.data, plan_.files.front().path) == spec::DataFormat::kCsv;

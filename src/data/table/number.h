@@ -65,7 +65,7 @@ inline constexpr DecimalTables kDecimalTables = DecimalTables::Make();
 // on the sign, the length or the position of the point, because these vary from field to field.
 inline bool ParseDecimal(const char* begin, const char* end, double* value) {
   constexpr const DecimalTables& t = kDecimalTables;
-  // Pointers, because checked indexing would cost a tenth. `place` is at most 16 by its computation.
+  // Pointers, because checked indexing would cost a tenth. `place` is at most 16 by computation.
   constexpr const std::array<uint8_t, 16>* kSqueeze = t.squeeze.data();
   constexpr const double* kDivisor = t.divisor.data();
   const uint64_t negative = *begin == '-';

@@ -261,7 +261,7 @@ class Resolver {
     const bool csv = spec::FormatOf(data_) == spec::DataFormat::kCsv;
     if (names_.size() != 1 || !csv || !data_.csv.header) return "";
     std::string_view line = names_[0];
-    if (line.starts_with('#')) {
+    if (line.starts_with('#') && line.find_first_of(";\t|,") == line.npos) {
       return "; the first line seems to be a comment: set data.csv.comment: \"#\"";
     }
     for (const char delimiter : {';', '\t', '|', ',', ' '}) {

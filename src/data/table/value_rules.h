@@ -41,7 +41,7 @@ class ValueRules {
   bool IsNullLabel(std::string_view text) const;
 
  private:
-  // Does the same for a text that is a number. False: it is not one.
+  // Rewrites a number with a decimal point and without separators. Returns false for other texts.
   bool MakePlain(std::string* text) const;
 
   char decimal_ = '.', thousands_ = 0;

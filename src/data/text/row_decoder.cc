@@ -69,7 +69,14 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
   const std::string& path = table.plan.files[file].path;
   is_csv_ = spec::FormatOf(job_.data, path) == spec::DataFormat::kCsv;
   if (is_csv_ && job_.data.csv.header) {
-    own_columns_ = schema.names.size() - static_cast<size_t>(schema.partitions);
+    const size_t own = schema.names.size() - static_cast<size_t>(schema.partitions);
+    // A row may equal a header of numbers by chance.
+    const auto is_word = [](const std::string& name) {
+      double value = 0;
+      return ParseNumberSlowly(name, &value) != NumberKind::kNumber;
+    };
+    const auto end = schema.names.begin() + static_cast<std::ptrdiff_t>(own);
+    if (std::any_of(schema.names.begin(), end, is_word)) own_columns_ = own;
   }
   if (sparse_) {
     for (DecodedRows& set : sets_) set.sparse = true;
@@ -276,15 +283,17 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
     return true;
   }
   const int32_t column = schema_.label[0];
-  const ValueRules& rules = features_.rules();
+  const ValueRules& rules = features_.rules_of(column);
+  const bool points = rules.has_points();
   const std::string_view written = Trimmed(reader.field(column));
-  const std::string plain = rules.has_points() ? "" : rules.PlainText(written);
-  const std::string_view text = rules.has_points() ? written : std::string_view(plain);
+  const std::string plain = points ? "" : rules.PlainText(written);
+  const std::string_view text = points ? written : std::string_view(plain);
   label_ = features_.texts().labels.Find(text);
-  if (label_ >= 0) return true;  // the text was checked when it was new
-  if (rules.IsNullLabel(written)) {
-    return Bad(text.empty() ? LabelFault(0) : MissingLabelFault(text), column);
+  if (label_ >= 0 && points) return true;  // the text was checked when it was new
+  if (rules.IsNullLabel(written) || rules.IsNullLabel(text)) {
+    return Bad(written.empty() ? LabelFault(0) : MissingLabelFault(written), column);
   }
+  if (label_ >= 0) return true;
   if (text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
   if (auto fault = requires_utf8_ ? Utf8Fault(text) : std::nullopt) {
     return Bad(*std::move(fault), column);
