@@ -164,7 +164,7 @@ struct Undecided {
     kZone,          // dates with the name of a time zone
     kDate,          // a label of dates
     kBlanks,        // numbers with no-break spaces around them
-    kPoint,         // numbers that csv.decimal or csv.thousands excludes
+    kPoint,         // numbers in a form that is not read
   };
   Why why = Why::kDateFormat;
   std::string example;
