@@ -249,9 +249,13 @@ Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& hea
     const JobDifference job = DifferenceOf(header.job, demand.job);
     const std::string other = !job.rest.empty() || demand.accept_end ? job.rest : job.end;
     if (!other.empty()) {
-      // Version 0.1.0, which had no presets, wrote headers without preprocessing.
-      const std::string preset =
-          header.preprocessing.empty() ? " (if 0.1.0 wrote it, with preset: none)" : "";
+      // A preset's scale. Version 0.1.0 had no presets.
+      const auto has_preset = [](const std::string& text) {
+        return text.find("=robust_smooth_clip\n") != std::string::npos;
+      };
+      const std::string preset = has_preset(demand.job) && !has_preset(header.job)
+                                     ? " (with preset: none if 0.1.0 wrote it)"
+                                     : "";
       return FailedPrecondition("it belongs to another job (" + other +
                                 "); resume with the unchanged job" + preset +
                                 ", or train a new model");

@@ -168,7 +168,7 @@ class ResumeTest(CheckpointTest):
         self.assertEqual(longer["weights_sha256"], whole["weights_sha256"])
         accepted = json.loads(self.read("m", "model.json"))["accepted"]
         self.assertEqual(len(accepted), 1)
-        self.assertRegex(accepted[0], r"^end of training, train\.epochs: 4 in the checkpoint, 8 ")
+        self.assertRegex(accepted[0], r"^end of training: train\.epochs: 4 in the checkpoint, 8 ")
 
     def test_what_cannot_be_resumed_is_told_before_anything_starts(self):
         job = self.job("cut", self.spec())
