@@ -24,7 +24,8 @@ struct TableOutlook {
 };
 
 // A job as submitted. Without the key `preset`, its preset is `good`. With `compat`, and with all
-// weights from a file (`train.initial: x.safetensors`), it has no preset. ParseJob reads jobs that are already filled, and fills in nothing.
+// weights from a file (`train.initial: x.safetensors`), it has no preset. ParseJob reads jobs that
+// are already filled, and fills in nothing.
 class JobRequest {
  public:
   // Returns the same errors as ParseJob.

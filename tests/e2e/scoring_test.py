@@ -144,7 +144,8 @@ class ScoringTest(EspalierTest):
         line("high.csv", 20)
         spec = {"data": {"train": "low.csv", "test": "high.csv", "label": "y"},
                 "model": {"task": "regression", "clip_predictions": True},
-                "train": {"batch": 50, "epochs": 60, "optimizer": {"adam": {"learning_rate": 0.05}}}}
+                "train": {"batch": 50, "epochs": 60,
+                          "optimizer": {"adam": {"learning_rate": 0.05}}}}
         result = self.result("train", self.job("line", spec), "--workers", 1)
         self.result("predict", self.path("line.bundle"), "high.csv", "--output", "out", "--keep",
                     "y")

@@ -121,7 +121,7 @@ resume: earlier
                 self.assertEqual(self.text(job), 'output: "/here/o"\n')
             with open(path, "wb") as f:
                 f.write(b"a: \xff\n")
-            with self.assertRaisesRegex(espalier.InvalidArgumentError, "no UTF-8 text: byte 3"):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, "not UTF-8 text: byte 3"):
                 self.text(path)
         with self.assertRaisesRegex(espalier.NotFoundError, "cannot read the job file none.yaml"):
             self.text("none.yaml")
@@ -174,7 +174,7 @@ class AddressTest(unittest.TestCase):
         self.assertEqual(_connection.parse_address("unix:/a/b.socket"), ("unix:/a/b.socket", 0))
         for bad in ("head", "head:", ":1", "head:0", "head:65536", "head:x", "::1:7", "a/b:1",
                     "unix:", "unix:a", "unix://a/b", "unix:/a,b", "unix:/a%20b"):
-            with self.assertRaisesRegex(espalier.InvalidArgumentError, "no address"):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, "not an address"):
                 _connection.parse_address(bad)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "address")

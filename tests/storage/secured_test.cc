@@ -53,7 +53,7 @@ std::vector<Subject> MakeSubjects() {
   std::vector<Subject> subjects;
   const auto add = [&](const char* name, const StorageOptions& options, const std::string& path) {
     const std::shared_ptr<const FileSystem> files = MakeFileSystem(options);
-    subjects.push_back({name, files, OwnDirectory(files, path)});
+    subjects.push_back({name, files, OwnDirectory(files, path), false});
   };
   add("keytab", Plain(), FreshHdfsPath("keytab"));
   add("token", ByToken(tokens), FreshHdfsPath("token"));

@@ -302,8 +302,8 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
                                                      : FeatureType::kNumeric;
   }
   const bool dates = sample.days() == sample.values() || sample.months() == sample.values();
-  const bool index = facts.complete && sample.values() >= kIndexRowsMin &&
-                     sample.different_integers() && !dates;
+  const bool index =
+      facts.complete && sample.values() >= kIndexRowsMin && sample.different_integers() && !dates;
   if (unnamed && (sample.counts_rows() || index)) return LeftOutReason::kRowNumber;
   const bool nulls = sample.values() < sample.rows();
   if (trusted && !nulls && sample.constant()) return LeftOutReason::kConstant;

@@ -142,8 +142,7 @@ Status CheckMoments(const spec::InputPlan& plan, const spec::JobSpec& job,
                   "1970, so its numbers seem to be something other than seconds since 1970; set "
                   "date_format in data.features.groups (such as '%Y' for years, or '%Y-%m-%d' if "
                   "the dates are right), or make the column numeric")
-      .At({.file = path,
-           .column = schema.names[static_cast<size_t>(schema.features[feature])]});
+      .At({.file = path, .column = schema.names[static_cast<size_t>(schema.features[feature])]});
 }
 
 }  // namespace
