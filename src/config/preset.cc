@@ -271,8 +271,8 @@ std::optional<spec::Task> TaskOf(YamlNode& root, const spec::JobSpec& job) {
   return std::nullopt;
 }
 
-// Returns whether the job names no preset and takes all weights from a file. The weights fit only the
-// network that the job describes, so a preset must not add inputs.
+// Returns whether the job names no preset and takes all weights from a file. The weights fit only
+// the network that the job describes, so a preset must not add inputs.
 bool StartsFromFile(YamlNode& root, const spec::JobSpec& job) {
   const auto& initial = job.train.initial;
   return root.Find("preset") == nullptr && initial && initial->layers.empty() &&

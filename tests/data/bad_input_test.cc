@@ -153,11 +153,13 @@ TEST_CASE("labels that differ in nearly every row are refused") {
   CHECK(answer(20, [](int i) { return std::to_string(i % 18); }).ok());
   const auto text = [](int i) { return "id" + std::to_string(i); };
   CHECK_THAT(answer(30, text).message(), Says("data.label: ... Choose another label column"));
-  const auto comma = [](int i) { return std::to_string(i % 25) + ",5"; };
-  CHECK_THAT(answer(100, comma).message(), Says("data.label: ... data.csv.decimal: ','"));
-  CHECK(answer(100, [](int i) { return std::to_string(i % 4) + ",5"; }).ok());
-  f.job.data.csv.decimal = ',';
   const auto fraction = [](int i) { return std::to_string(i) + ",5"; };
+  CHECK_THAT(answer(100, fraction).message(), Says("data.label: ... data.csv.decimal: ','"));
+  CHECK(answer(100, [](int i) { return std::to_string(i % 4) + ",5"; }).ok());
+  CHECK(f.Profile()->warnings.empty());
+  CHECK(answer(100, [](int i) { return std::to_string(i % 25) + ",5"; }).ok());
+  CHECK_THAT(f.Profile()->warnings.front(), Says("25 classes: ... data.csv.decimal: ','"));
+  f.job.data.csv.decimal = ',';
   CHECK_THAT(answer(100, fraction).message(), Says("data.label: ... model.task: regression"));
   f.job.data.csv.decimal.reset();
   const auto day = [](int i) { return "2024-01-" + std::to_string(10 + i % 20); };

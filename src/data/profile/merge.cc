@@ -59,7 +59,9 @@ class Merger {
     }
     result_.data_fingerprint = DataFingerprint(plan_, result_, sampled_, respelt_);
     result_.warnings = FindWarnings({plan_, job_, result_.train_rows, labels_, alike_, probe_});
-    if (!untrained_.empty()) result_.warnings.insert(result_.warnings.begin(), untrained_);
+    for (const std::string& note : {untrained_, written_}) {
+      if (!note.empty()) result_.warnings.insert(result_.warnings.begin(), note);
+    }
     return std::move(result_);
   }
 
@@ -468,8 +470,9 @@ class Merger {
   }
 
   // Refuses labels that are different in nearly every training row. The model could not learn such
-  // classes. Labels that are written as numbers or dates get the advice for these.
-  Status CheckClasses() const {
+  // classes. Labels that are written as numbers or dates get the advice for these, and a note if
+  // there are many of them.
+  Status CheckClasses() {
     if (result_.train_rows < kClassRowsMin || labels_.size() > kClassesMax) return {};
     const ValueRules rules(job_.data, false);  // labels that are numbers have decimal points
     ColumnSample sample;
@@ -482,13 +485,15 @@ class Merger {
     const bool nearly_all = static_cast<double>(different) >
                             kDifferentLabelsShare * static_cast<double>(result_.train_rows);
     const std::optional<Undecided> undecided = UndecidedLabel(sample);
-    if (undecided && nearly_all) {
+    if (undecided && (nearly_all || different > kWholeClassesMax)) {
       InputPosition at = AtLabel();
       const bool csv =
           spec::FormatOf(job_.data, plan_.files.front().path) == spec::DataFormat::kCsv;
       const ColumnFacts facts = {.name = at.column, .csv = csv, .label = true, .many = true};
       at.text = Printable(undecided->example);
-      return BadInput(UndecidedFault(at.column, facts, *undecided)).At(std::move(at));
+      std::string fault = UndecidedFault(at.column, facts, *undecided);
+      if (nearly_all) return BadInput(std::move(fault)).At(std::move(at));
+      written_ = HumanCount(different) + " classes: " + fault;
     }
     if (!nearly_all) return {};
     const bool numbers = 2 * sample.numbers() >= sample.values();
@@ -551,6 +556,7 @@ class Merger {
   std::vector<std::vector<double>> sampled_targets_;  // ascending values of each target
   std::map<std::string, int64_t> labels_;             // training rows by class
   std::string untrained_;                             // note on classes without training rows
+  std::string written_;  // note on classes that are written as numbers or dates
   std::vector<std::map<std::string, int64_t>> categories_;
   spec::RowCounts alike_;
   spec::RowSample probe_;
