@@ -252,8 +252,8 @@ Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const spec::Te
   return view;
 }
 
-// Refuses a model with a tensor that the network does not have. Without this tensor, the others
-// mean something else.
+// Refuses a model with a tensor that the network does not have. The other tensors have a different
+// meaning without it.
 Status CheckPlacesOfAll(const SafetensorsView& view, const spec::TensorList& network) {
   const bool several = FitsOf(view) > 1;
   for (const spec::TensorInfo& t : view.tensors) {
