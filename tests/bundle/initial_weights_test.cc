@@ -272,14 +272,20 @@ TEST_CASE("tables of categories need all their values") {
              Catch::Contains("Spark's layout has no place"));
 }
 
-TEST_CASE("a model's inputs and outputs must match names and order") {
-  const Model model;
+// Returns a model with the inputs a and b and two classes.
+ModelDocument OfTwoColumns() {
   ModelDocument document;
   document.job.data.train = {"t.csv"};
   document.job.data.label = {std::string("y")};
   document.schema = {{"a", "b", "y"}, {0, 1}, {2}};
   document.schema.rules = {{}, {}};
   document.preprocessing = {{{.name = "a"}, {.name = "b"}}, {}, {"no", "yes"}};
+  return document;
+}
+
+TEST_CASE("a model's inputs and outputs must match names and order") {
+  const Model model;
+  const ModelDocument document = OfTwoColumns();
   model.Put(document, Network(), model.weights);
   const auto read = [&](const spec::Preprocessing& fitted, std::vector<int64_t> layers = {},
                         bool file = false) {
@@ -306,12 +312,7 @@ TEST_CASE("a model's inputs and outputs must match names and order") {
 
 TEST_CASE("weights that are not those of model.json are refused") {
   Model model;
-  ModelDocument document;
-  document.job.data.train = {"t.csv"};
-  document.job.data.label = {std::string("y")};
-  document.schema = {{"a", "b", "y"}, {0, 1}, {2}};
-  document.schema.rules = {{}, {}};
-  document.preprocessing = {{{.name = "a"}, {.name = "b"}}, {}, {"no", "yes"}};
+  const ModelDocument document = OfTwoColumns();
   model.Put(document, Network(), model.weights);
   CHECK(model.Read({model.Directory(), {}}, Network(), document.preprocessing).ok());
   model.weights[3] += 1;

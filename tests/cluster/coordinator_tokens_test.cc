@@ -206,12 +206,12 @@ TEST_CASE("failed renewals are repeated in time and reported once") {
   TokensOfAJob t;
   t.Submit();
   t.Pass(250);
-  t.Kept("first", 9'000, PermissionDenied("nobody may act for alice"));
+  t.Kept("first", 9'000, PermissionDenied("espalier may not act for alice"));
   CHECK(t.log_.find("job-1: its delegation token of hdfs://ns ends at 1970-01-") !=
         std::string::npos);
   CHECK_THAT(t.core_.Job({1})->trouble,
              Catch::StartsWith("its delegation token of hdfs://ns ends at 1970-01-") &&
-                 Catch::EndsWith("unless this is fixed by then: nobody may act for alice"));
+                 Catch::EndsWith("unless this is fixed by then: espalier may not act for alice"));
   CHECK(t.Pass(6'000).size() == 1);
   t.log_.clear();
   t.Feed(TokenKept{{1}, kFiles, Unavailable("no KDC answers")});

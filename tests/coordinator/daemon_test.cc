@@ -206,11 +206,11 @@ TEST_CASE("no watcher sees an end that is not in the journal yet") {
   Running running(std::move(journal));
   const auto job = running.client->Submit(Request("ends_late"));
   REQUIRE(job.ok());
-  std::atomic<int> begun{0}, told{0}, done{0};  // Catch's macros are not thread-safe
+  std::atomic<int> begun{0}, ends{0}, done{0};  // Catch's macros are not thread-safe
   const auto watch = [&] {
     bool first = true;
     const Status end = running.client->Watch(*job, [&](const spec::JobUpdate& u) {
-      told += spec::IsFinal(u.snapshot.state);
+      ends += spec::IsFinal(u.snapshot.state);
       begun += std::exchange(first, false);
     });
     done += end.ok();
@@ -224,12 +224,12 @@ TEST_CASE("no watcher sees an end that is not in the journal yet") {
   // Several rounds of progress must not report the end either. No event marks the end of a round.
   for (int i = 0; i < 30; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    CHECK(told == 0);
+    CHECK(ends == 0);
   }
   gate.set_value();
   for (std::thread& t : threads) t.join();
   CHECK(done == 3);
-  CHECK(told == 2);
+  CHECK(ends == 2);
 }
 
 TEST_CASE("a daemon that cannot listen fails before the journal") {

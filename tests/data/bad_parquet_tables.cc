@@ -21,20 +21,20 @@ std::vector<BadCase> Names() {
   const Given good = Fields({Ints("width"), Ints("b")});
   return {
       {"no label column", Regression(Parquet(ParquetText({Ints("a"), Ints("Y")}))),
-       StatusCode::kInvalidArgument, "data.label: there is no column 'y' ... 2 columns: 'a', 'Y'",
-       In("y")},
+       StatusCode::kInvalidArgument,
+       "data.label: column 'y' does not exist ... 2 columns: 'a', 'Y'", In("y")},
       {"a label position beyond the columns",
        With(good, [](spec::JobSpec& j) { j.data.label = {int64_t{9}}; }),
-       StatusCode::kInvalidArgument, "data.label: there is no column 9 ... 3 columns ... from 0",
+       StatusCode::kInvalidArgument, "data.label: column 9 does not exist ... 3 columns ... from 0",
        In("9")},
       {"no such feature", With(good, Features({std::string("widht")})),
        StatusCode::kInvalidArgument,
-       "data.features.columns: there is no column 'widht' ... 3 columns: 'width', 'b', 'y'; did "
+       "data.features.columns: column 'widht' does not exist ... 3 columns: 'width', 'b', 'y'; did "
        "you mean 'width'?",
        In("widht")},
       {"a range beyond the columns", With(good, Features({spec::ColumnRange{0, 9}})),
        StatusCode::kInvalidArgument,
-       "data.features.columns: there is no column 9 ... 3 columns ... from 0", In("9")},
+       "data.features.columns: column 9 does not exist ... 3 columns ... from 0", In("9")},
       {"a feature twice", With(good, Features({std::string("b"), std::string("b")})),
        StatusCode::kInvalidArgument, "data.features.columns: column 'b' is named twice", In("b")},
       {"the label among the features", With(good, Features({spec::ColumnRange{0, 2}})),
@@ -42,7 +42,7 @@ std::vector<BadCase> Names() {
        "data.features.columns: column 'y' is the label ... leave it out", In("y")},
       {"no weight column", With(good, [](spec::JobSpec& j) { j.data.weight = std::string("w"); }),
        StatusCode::kInvalidArgument,
-       "data.weight: there is no column 'w' ... 3 columns: 'width', 'b', 'y'", In("w")},
+       "data.weight: column 'w' does not exist ... 3 columns: 'width', 'b', 'y'", In("w")},
       {"no column left for features", Regression(Parquet(ParquetText({Ints("y")}))),
        StatusCode::kInvalidArgument, "data.features.columns: no column is left ... 1 column: 'y'",
        InFile(kParquet)},
@@ -54,7 +54,8 @@ std::vector<BadCase> Names() {
        StatusCode::kBadInput, "'DIR/t.parquet' names the column 'a\\x0ab' twice", In("a\\x0ab")},
       {"a name with an escape sequence", With(good, Features({std::string("\x1b[31mred")})),
        StatusCode::kInvalidArgument,
-       "data.features.columns: there is no column '\\x1b[31mred' ... 3 columns: 'width', 'b', 'y'",
+       "data.features.columns: column '\\x1b[31mred' does not exist ... 3 columns: 'width', 'b', "
+       "'y'",
        In("\\x1b[31mred")},
       {"a name with a NUL byte, twice",
        Fields({Ints(std::string("a\0", 2)), Ints(std::string("a\0", 2))}), StatusCode::kBadInput,
@@ -120,7 +121,8 @@ std::vector<BadCase> Types() {
        With(Fields({Json("v", arrow::list(arrow::float32()), "[[1, 2], [3, 4]]")}),
             Features({std::string("v[2]")})),
        StatusCode::kInvalidArgument,
-       "data.features.columns: there is no column 'v[2]' ... 3 columns: 'v[0]', 'v[1]', 'y'; did "
+       "data.features.columns: column 'v[2]' does not exist ... 3 columns: 'v[0]', 'v[1]', 'y'; "
+       "did "
        "you mean 'v[0]'?",
        In("v[2]")},
       {"a column that is text all the way",

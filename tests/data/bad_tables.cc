@@ -65,29 +65,34 @@ std::vector<BadCase> Headers() {
        At(1, "", 0,
           "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,...")},
       {"no label column", Csv("a,b,Y\n1,2,0\n"), StatusCode::kInvalidArgument,
-       "data.label: there is no column 'y' ... 3 columns: 'a', 'b', 'Y'", At(1, "y", 0, "a,b,Y")},
+       "data.label: column 'y' does not exist ... 3 columns: 'a', 'b', 'Y'",
+       At(1, "y", 0, "a,b,Y")},
       {"no label column, by another delimiter", Csv("a;b;y\n1;2;0\n"), StatusCode::kInvalidArgument,
-       "data.label: there is no column 'y' ... 1 column: 'a;b;y'; the delimiter seems to be \";\": "
+       "data.label: column 'y' does not exist ... 1 column: 'a;b;y'; the delimiter seems to be "
+       "\";\": "
        "set data.csv.delimiter",
        At(1, "y", 0, "a;b;y")},
       {"a comment in the first line", Csv("# made by x\na,b,y\n1,2,0\n"),
        StatusCode::kInvalidArgument,
-       "data.label: there is no column 'y' ... seems to be a comment: set data.csv.comment: \"#\"",
+       "data.label: column 'y' does not exist ... seems to be a comment: set data.csv.comment: "
+       "\"#\"",
        At(1, "y", 0, "# made by x")},
       {"a title in the first line", Csv("My report\na,b,y\n1,2,0\n"), StatusCode::kInvalidArgument,
-       "data.label: there is no column 'y' ... rows after the first line have 3 fields ... title",
+       "data.label: column 'y' does not exist ... rows after the first line have 3 fields ... "
+       "title",
        At(1, "y", 0, "My report")},
       {"no label column, by blanks", Csv("a b y\n1,5 2,5 0\n"), StatusCode::kInvalidArgument,
-       "data.label: there is no column 'y' ... seems to be \" \": set data.csv.delimiter",
+       "data.label: column 'y' does not exist ... seems to be \" \": set data.csv.delimiter",
        At(1, "y", 0, "a b y")},
       {"a label position beyond the columns",
        With(Csv(kStart), [](spec::JobSpec& j) { j.data.label = {int64_t{3}}; }),
-       StatusCode::kInvalidArgument, "data.label: there is no column 3 ... 3 columns ... from 0",
+       StatusCode::kInvalidArgument, "data.label: column 3 does not exist ... 3 columns ... from 0",
        At(1, "3", 0, "a,b,y")},
       {"a label by name without a header",
        With(Csv("1,2,0\n"), [](spec::JobSpec& j) { j.data.csv.header = false; }),
        StatusCode::kInvalidArgument,
-       "data.label: there is no column 'y' ... 3 columns: '0', '1', '2'", At(1, "y", 0, "1,2,0")},
+       "data.label: column 'y' does not exist ... 3 columns: '0', '1', '2'",
+       At(1, "y", 0, "1,2,0")},
       {"a label twice",
        With(Csv(kStart),
             [](spec::JobSpec& j) {
@@ -96,7 +101,7 @@ std::vector<BadCase> Headers() {
        StatusCode::kInvalidArgument, "data.label: column 'y' is named twice", At(1, "y", 4, "y")},
       {"no such feature", With(Csv("width,y\n1,0\n"), FeatureList({std::string("widht")})),
        StatusCode::kInvalidArgument,
-       "data.features.columns: there is no column 'widht' ... 2 columns: 'width', 'y'; did you "
+       "data.features.columns: column 'widht' does not exist ... 2 columns: 'width', 'y'; did you "
        "mean 'width'?",
        At(1, "widht", 0, "width,y")},
   };
@@ -106,7 +111,7 @@ std::vector<BadCase> MoreHeaders() {
   return {
       {"a range beyond the columns", With(Csv(kStart), FeatureList({spec::ColumnRange{0, 9}})),
        StatusCode::kInvalidArgument,
-       "data.features.columns: there is no column 9 ... 3 columns ... from 0",
+       "data.features.columns: column 9 does not exist ... 3 columns ... from 0",
        At(1, "9", 0, "a,b,y")},
       {"a feature twice", With(Csv(kStart), FeatureList({std::string("a"), int64_t{0}})),
        StatusCode::kInvalidArgument, "data.features.columns: column 'a' is named twice",
@@ -122,9 +127,10 @@ std::vector<BadCase> MoreHeaders() {
       {"no weight column",
        With(Csv(kStart), [](spec::JobSpec& j) { j.data.weight = std::string("w"); }),
        StatusCode::kInvalidArgument,
-       "data.weight: there is no column 'w' ... 3 columns: 'a', 'b', 'y'", At(1, "w", 0, "a,b,y")},
+       "data.weight: column 'w' does not exist ... 3 columns: 'a', 'b', 'y'",
+       At(1, "w", 0, "a,b,y")},
       {"no validation column", Validated(kStart), StatusCode::kInvalidArgument,
-       "data.validation.column: there is no column 'v' ... 3 columns: 'a', 'b', 'y'",
+       "data.validation.column: column 'v' does not exist ... 3 columns: 'a', 'b', 'y'",
        At(1, "v", 0, "a,b,y")},
       {"no column left for features", Csv("y\n0\n1\n"), StatusCode::kInvalidArgument,
        "data.features.columns: no column is left ... 1 column: 'y'", At(1, "", 0, "y")},

@@ -396,9 +396,9 @@ TEST_CASE("groups name columns of the files, each once") {
   CHECK(error({Categories({"a"}), Categories({"b", "a"})})
             .find("data.features.groups[1].columns: column 'a' is already in groups[0]") !=
         std::string::npos);
-  CHECK(
-      error({Categories({"c"})}).find("data.features.groups[0].columns: there is no column 'c'") !=
-      std::string::npos);
+  CHECK(error({Categories({"c"})})
+            .find("data.features.groups[0].columns: column 'c' does not exist") !=
+        std::string::npos);
   CHECK(error({Categories({"y"})}).find("column 'y' is the label") != std::string::npos);
 }
 

@@ -276,7 +276,7 @@ TEST_CASE("exclude removes columns by name, position and pattern") {
   f.job.data.features.exclude = {std::string("ids_*")};
   CHECK_THAT(f.Plan().status().message(), Catch::Contains("no column matches 'ids_*'"));
   f.job.data.features.exclude = {std::string("zz")};
-  CHECK_THAT(f.Plan().status().message(), Catch::Contains("there is no column 'zz'"));
+  CHECK_THAT(f.Plan().status().message(), Catch::Contains("column 'zz' does not exist"));
 }
 
 TEST_CASE("a first line of numbers and a class is a row") {

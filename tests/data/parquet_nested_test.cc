@@ -31,7 +31,7 @@ TEST_CASE("a field of a struct is a column by its dotted name") {
     f.job.data.features.columns.clear();
     CHECK(f.AllRows().inputs == Doubles{7, 8, 9});
     f.job.data.features.columns = {std::string("a.in.d")};
-    CHECK(f.Error().message().find("there is no column 'a.in.d'") != std::string::npos);
+    CHECK(f.Error().message().find("column 'a.in.d' does not exist") != std::string::npos);
   }
 }
 

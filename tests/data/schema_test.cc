@@ -47,20 +47,20 @@ TEST_CASE("impossible columns are errors with a suggestion") {
   data.label = {std::string("sexx")};
   const std::string columns = " ... 6 columns: 'id', 'age', 'height', 'weight', 'is_val', 'sex'";
   CHECK_THAT(message(),
-             Says("data.label: there is no column 'sexx'" + columns + "; did you mean 'sex'?"));
+             Says("data.label: column 'sexx' does not exist" + columns + "; did you mean 'sex'?"));
   data.label = {std::string("zzzzzzzz")};
-  CHECK_THAT(message(), Says("data.label: there is no column 'zzzzzzzz'" + columns) &&
+  CHECK_THAT(message(), Says("data.label: column 'zzzzzzzz' does not exist" + columns) &&
                             !Catch::Contains("did you mean"));
   data.label = {std::string("c")};
   CHECK_THAT(
       message({"a", " c"}),
-      Says("data.label: there is no column 'c' ... 2 columns: 'a', ' c'; did you mean ' c'?"));
+      Says("data.label: column 'c' does not exist ... 2 columns: 'a', ' c'; did you mean ' c'?"));
   data.label = {std::string("zz")};
   CHECK_THAT(message({"x", "y"}),
-             Says("data.label: there is no column 'zz' ... 2 columns: 'x', 'y'") &&
+             Says("data.label: column 'zz' does not exist ... 2 columns: 'x', 'y'") &&
                  !Catch::Contains("did you mean"));
   data.label = {int64_t{6}};
-  CHECK_THAT(message(), Says("data.label: there is no column 6 ... 6 columns ... from 0"));
+  CHECK_THAT(message(), Says("data.label: column 6 does not exist ... 6 columns ... from 0"));
   data.label = {int64_t{5}};
   CHECK_THAT(message({"5", "0", "0", "1", "2", "3"}),
              Says("the header names '0' twice, in columns 1 and 2 ... csv.header: false"));
@@ -70,7 +70,7 @@ TEST_CASE("impossible columns are errors with a suggestion") {
   CHECK_THAT(message(), Says("data.features.columns: column 'sex' is the label ... leave it out"));
   data.features.columns = {spec::ColumnRange{4, 6}};
   CHECK_THAT(message(),
-             Says("data.features.columns: there is no column 6 ... 6 columns ... from 0"));
+             Says("data.features.columns: column 6 does not exist ... 6 columns ... from 0"));
   data.features.columns.assign(10'000, spec::ColumnRange{0, 4});
   CHECK_THAT(message(), Says("data.features.columns: names columns more than once"));
   data.features.columns.clear();

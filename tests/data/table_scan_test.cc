@@ -234,11 +234,13 @@ TEST_CASE("a scan that cannot be planned has its own messages") {
   const ScanFixture f;
   const std::string csv = f.dir.Put("t.csv", "a,bb,y\n1,2,p\n");
   const auto feature = f.Plan({csv});
-  CHECK(feature.status().message().starts_with("a feature of the model: there is no column 'b'"));
+  CHECK(
+      feature.status().message().starts_with("a feature of the model: column 'b' does not exist"));
   CHECK(feature.status().message().find("data.features") == std::string::npos);
   const std::string good = f.dir.Put("g.csv", "a,b\n1,2\n");
   CHECK(f.Plan({good}, true).status().message().starts_with("the label of the model: "));
-  CHECK(f.Plan({good}, false, {"c"}).status().message().find("no column 'c'") != std::string::npos);
+  CHECK(f.Plan({good}, false, {"c"}).status().message().find("column 'c' does not exist") !=
+        std::string::npos);
   CHECK(f.Plan({good}, false, {"a", "a"}).status().message().find("twice") != std::string::npos);
   f.dir.Put("both.parquet", "PAR1");
   CHECK(f.Plan({f.dir.path()}).status().message().find("need one format") != std::string::npos);

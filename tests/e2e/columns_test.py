@@ -250,7 +250,7 @@ class ColumnsTest(EspalierTest):
         data = self.table("a.csv", rows_of(50, 1))
         cases = [
             ({"columns": "town", "type": "categorical"},
-             "data.features.groups[0].columns: there is no column 'town'"),
+             "data.features.groups[0].columns: column 'town' does not exist"),
             ({"columns": "city", "type": "boolean"}, "neither true nor false"),
             ({"columns": "city", "type": "date"}, "is not a date"),
             ({"columns": "city"}, "is not a number"),

@@ -26,6 +26,13 @@ DEATH_LIMIT_S = 8
 PARENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 
 
+def cpu_ticks(pid):
+    """Returns the processor time of a process in ticks of 10 ms."""
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
 class TrainTest(EspalierTest):
     def start_long(self, workers=2, *flags):
         """Starts a training and waits until it is in its steps. Returns (process, daemons by name).
@@ -274,7 +281,9 @@ class TrainTest(EspalierTest):
     def test_it_goes_on_without_the_process_that_started_it(self):
         parent, pids = self.orphan()
         await_step(parent)
-        time.sleep(1)  # a process that ends with its parent is gone by then
+        # The parent has ended. Processes that end with it would not work any more.
+        worked = sum(cpu_ticks(pid) for pid in pids)
+        wait_for("more work", lambda: sum(cpu_ticks(pid) for pid in pids) > worked + 50)
         self.assertTrue(all(is_alive(pid) for pid in pids))
         os.kill(pids[0], signal.SIGINT)
         self.assert_all_gone(pids)

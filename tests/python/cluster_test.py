@@ -9,13 +9,14 @@ import sys
 import threading
 import time
 import unittest
+from unittest import mock
 
 import pytest
 
 import espalier
 from daemons import (Authority, Cluster, EspalierTest, SecureCluster, SocketCluster,
                      children_of, is_alive, wait_for)
-from espalier import Limits
+from espalier import Limits, _connection
 
 pytestmark = pytest.mark.covers("coordinator", "rpc")
 
@@ -23,12 +24,13 @@ TOKEN = "0123456789abcdef0123"
 
 TRAIN = """
 import espalier, sys
-espalier.train(sys.argv[1], workers=1)
+espalier.train(sys.argv[1], workers=1, progress=True)
 """
 # From a thread, while the first one, and the one that began it, do other work or have ended.
 TRAIN_IN_THREAD = """
 import espalier, sys, threading
-train = threading.Thread(target=espalier.train, args=(sys.argv[1],), kwargs={"workers": 1})
+train = threading.Thread(target=espalier.train, args=(sys.argv[1],),
+                         kwargs={"workers": 1, "progress": True})
 starter = threading.Thread(target=train.start)
 starter.start()
 starter.join()
@@ -305,16 +307,25 @@ class ClusterTest(EspalierTest):
                                     r"no coordinator was reached in 1\.\d s"):
             espalier.connect(where, timeout=1)
         self.assertLess(time.monotonic() - began, 10)
-        found = []
+        found, failed, call = [], threading.Event(), _connection.Connection.call
+
+        def observed(*args, **kwargs):
+            try:
+                return call(*args, **kwargs)
+            except espalier.UnavailableError:
+                failed.set()
+                raise
 
         def reach():
             with espalier.connect(where, timeout=60) as cluster:
                 found.append(cluster.jobs())
         thread = threading.Thread(target=reach)
-        thread.start()
-        time.sleep(1)  # the attempt fails
-        daemons.start_coordinator()  # here, because daemons end with the thread that started them
-        thread.join(60)
+        with mock.patch.object(_connection.Connection, "call", observed):
+            thread.start()
+            self.assertTrue(failed.wait(60))
+            # Here, because daemons end with the thread that started them.
+            daemons.start_coordinator()
+            thread.join(60)
         self.assertEqual(found, [[]])
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "from 0.1 to 86400"):
             espalier.connect(where, timeout=0)
@@ -469,9 +480,10 @@ class LocalTrainTest(EspalierTest):
         def descendants():
             children = children_of(process.pid)
             return children + [g for c in children for g in children_of(c)]
-        wait_for("the daemons", lambda: len(descendants()) >= 3, 60)
-        time.sleep(1)  # the daemons start before the watching, which no event shows
+        evaluation = next((line for line in process.stderr if line.startswith(b"epoch ")), None)
+        self.assertIsNotNone(evaluation)
         found = descendants()
+        self.assertGreaterEqual(len(found), 3)
         process.send_signal(number)
         process.wait(timeout=60)
         wait_for("their end", lambda: not any(is_alive(pid) for pid in found), 60)

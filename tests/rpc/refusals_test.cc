@@ -36,7 +36,7 @@ TEST_CASE("the log of refusals is bounded for any number of callers") {
         static_cast<int64_t>(refusals.Tell("reader '" + std::to_string(i) + "'", "x", 5).size());
   }
   CHECK(lines == Refusals::kAllMax);
-  // A caller that has a line is counted by name, even if there is no room for a second line.
+  // A caller that has a line is counted by name, even if a second line does not fit.
   CHECK(refusals.Tell("reader '0'", "x", 5).empty());
   CHECK(refusals.Rest(6) == Lines{"audit: 1 more call of reader '0' was refused",
                                   "audit: 9900 more calls of others were refused"});

@@ -102,7 +102,8 @@ TEST_CASE("rows without the weights of the training count 1 each") {
   CHECK(bare.loss == metrics("v,a,w,u,b\n1,2,1,3,4\n5,6,1,7,9\n").loss);
   CHECK(bare.loss != metrics("v,a,w,u,b\n1,2,1,3,4\n5,6,3,7,9\n").loss);
   const auto short_of = f.Scan(model, {f.dir.Put("s.csv", "v,a,u\n1,2,3\n")}, true);
-  CHECK(short_of.status().message().starts_with("a feature of the model: there is no column 'b'"));
+  CHECK(
+      short_of.status().message().starts_with("a feature of the model: column 'b' does not exist"));
 }
 
 TEST_CASE("weights without a finite sum are an error, not a result") {

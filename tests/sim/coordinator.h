@@ -59,10 +59,10 @@ class SimCoordinator {
   void Resume();
   void JumpClock(int64_t ms);
   // Handles a stale report from that worker's stream and checks that it changes nothing. Returns
-  // false if there is no stream.
+  // false without a stream.
   bool InjectReport(const StreamRef& stream, const cluster::FromWorker& report);
   // Handles a false report of a member of the job. Fails the run if another job changes. Returns
-  // false if there is no stream.
+  // false without a stream.
   bool InjectLie(const StreamRef& stream, const cluster::FromWorker& lie, JobId job);
 
  private:

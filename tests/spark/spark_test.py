@@ -231,7 +231,7 @@ class SparkTest(daemons.EspalierTest):
         for estimator, words in (
                 (classifier.copy().setLabelCol("held"), "labelCol: column 'held' is of type "
                  "boolean"),
-                (classifier.copy().setLabelCol("none"), "labelCol: there is no column 'none'"),
+                (classifier.copy().setLabelCol("none"), "labelCol: column 'none' does not exist"),
                 (classifier.copy().setWeightCol("kind"), "weightCol: column 'kind' is of type"),
                 (classifier.copy().setValidationIndicatorCol("kind"),
                  "validationIndicatorCol: column 'kind' is of type string")):
@@ -307,7 +307,7 @@ class SparkTest(daemons.EspalierTest):
         for estimator, data, error, words in (
                 (good, frame.filter("a > 1e9"), espalier.InvalidArgumentError, "no rows"),
                 (good.copy().setLabelCol("none"), frame, espalier.InvalidArgumentError,
-                 "labelCol: there is no column 'none'"),
+                 "labelCol: column 'none' does not exist"),
                 (good.copy().setFeaturesCol("kind"), frame, espalier.InvalidArgumentError,
                  "featuresCol: column 'kind' is of type string"),
                 (good.copy().setWeightCol("kind"), frame, espalier.InvalidArgumentError,

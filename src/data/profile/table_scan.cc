@@ -267,7 +267,7 @@ class ScanPlanner {
       const auto found = positions.find(name);
       if (found == positions.end()) {
         const auto near = Nearest(name, schema.names);
-        return InvalidArgument("a column to keep: there is no column '" + Printable(name) + "'" +
+        return InvalidArgument("a column to keep: column '" + Printable(name) + "' does not exist" +
                                (near ? "; did you mean '" + Printable(*near) + "'?" : ""));
       }
       if (std::count(plan_.kept.begin(), plan_.kept.end(), found->second)) {

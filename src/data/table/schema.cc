@@ -69,7 +69,7 @@ class Resolver {
     if (const auto found = positions_.find(name); found != positions_.end()) return found->second;
     const auto near = Nearest(name, names_);
     return RecordError(record_,
-                       field + ": there is no column " + Quoted(name) + "; " +
+                       field + ": column " + Quoted(name) + " does not exist; " +
                            ShownColumns(names_) +
                            (near ? "; did you mean " + Quoted(*near) + "?" : "") + DelimiterHint(),
                        Printable(name));
@@ -81,7 +81,7 @@ class Resolver {
     }
     const std::string column = std::to_string(position);
     return RecordError(record_,
-                       field + ": there is no column " + column + "; the files have " +
+                       field + ": column " + column + " does not exist; the files have " +
                            std::to_string(names_.size()) + " columns, counted from 0",
                        column);
   }

@@ -15,7 +15,7 @@ from .params import ColumnParams, JobParams
 
 def type_of(frame: DataFrame, name: str, what: str) -> T.DataType:
     if name not in frame.columns:
-        raise InvalidArgumentError("%s: there is no column '%s'; the frame has %s" %
+        raise InvalidArgumentError("%s: column '%s' does not exist; the frame has %s" %
                                    (what, name, ", ".join("'%s'" % c for c in frame.columns[:20])))
     return frame.schema[name].dataType
 
