@@ -143,7 +143,7 @@ class PerceptronTest(daemons.EspalierTest):
                 read.summary()
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "found 2 numbers, .*of 3"):
             model.predict(Vectors.dense([1, 2]))
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "no column 'kind'"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "column 'kind' does not exist"):
             model.copy({model.labelCol: "kind"}).evaluate(self.frame)
         self.assertEqual(model.copy({model.predictionCol: ""}).evaluate(self.frame).accuracy,
                          model.summary().accuracy)
