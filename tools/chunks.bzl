@@ -27,10 +27,11 @@ COMPUTING = select({
 })
 
 # Flags for the test code itself. Sanitizer builds do not optimize it, because optimizing takes
-# three times as long. They also omit the undefined-behavior checks that the address sanitizer
-# mostly covers; `tools/test thorough` has them.
+# twice as long. Except for `tools/test thorough`, they also omit the undefined-behavior checks that
+# the address sanitizer mostly covers.
 _TEST_COPTS = select({
     "//tools:sanitized": ["-O0", "-fno-sanitize=null,alignment,vptr,object-size"],
+    "//tools:thorough": ["-O0"],
     "//conditions:default": ["-O1"],
 })
 

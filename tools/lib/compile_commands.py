@@ -42,7 +42,9 @@ def entries():
     chunk_files = chunks()
     # Bazel's execution directory is unsuitable, because its links depend on the last command.
     external = os.path.join(bazel("info", "output_base").strip(), "external")
-    graph = json.loads(bazel("aquery", "mnemonic('CppCompile', %s)" % TARGETS,
+    # aquery omits targets with the tag "manual" unless it gets their labels.
+    labels = bazel("query", "kind('cc_.* rule', %s)" % TARGETS).split()
+    graph = json.loads(bazel("aquery", "mnemonic('CppCompile', set(%s))" % " ".join(labels),
                              "--output=jsonproto"))
     found = {}
     for action in graph["actions"]:
