@@ -174,7 +174,7 @@ class Run:
     def python(self, name):
         if name in ("e2e", "e2e-long", "yarn", "roots"):
             self.python_tests(name, test_python.ensure, "tests/" + name.replace("-long", ""),
-                              AT_ONCE if name.startswith("e2e") else 1,
+                              {"e2e": AT_ONCE, "e2e-long": AT_ONCE, "yarn": 2}.get(name, 1),
                               "long" if name == "e2e-long" else "not long")
         elif name == "spark-smoke":
             self.python_tests(name, lambda: python_client.ensure("spark"), SPARK_SMOKE, 1, "smoke")
