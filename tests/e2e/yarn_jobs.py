@@ -124,7 +124,7 @@ class YarnTest(HdfsTest):
 
     def step(self, name, job):
         found = self.state(name, job)
-        if found and found["state"] in ("FAILED", "CANCELLED"):
+        if found and found["state"] in ("SUCCEEDED", "FAILED", "CANCELLED"):
             self.fail("%s: %s" % (job, found))
         return found["progress"]["step"] if found and found["state"] == "TRAINING" else 0
 

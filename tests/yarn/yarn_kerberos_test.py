@@ -25,7 +25,7 @@ import hadoop_conf  # noqa: E402
 import hadoop_kdc  # noqa: E402
 
 PRINCIPAL = "alice/espalier"  # of the services that alice starts
-EPOCHS = 250
+EPOCHS = 3000  # tens of seconds: the test watches the first steps by slow commands
 PAGE_LIMIT_S = 600
 
 
