@@ -154,11 +154,13 @@ struct GenericClient {
     REQUIRE(next());
     grpc::ByteBuffer out;
     call->Read(&out, nullptr);
-    REQUIRE(next());
-    context.TryCancel();
+    const bool answered = next();
+    if (answered) context.TryCancel();
     grpc::Status status;
     call->Finish(&status, nullptr);
     next();
+    INFO(status.error_message());
+    REQUIRE(answered);
     return Text(out);
   }
 
@@ -166,16 +168,15 @@ struct GenericClient {
 };
 
 // Checks grpc.health.v1. An empty request is about the whole server. {status: SERVING} is 08 01.
-void CheckHealth(const std::string& address) {
-  CHECK(GenericClient(address).Unary("/grpc.health.v1.Health/Check", "") ==
-        std::string("\x08\x01", 2));
+void CheckHealth(GenericClient& client) {
+  CHECK(client.Unary("/grpc.health.v1.Health/Check", "") == std::string("\x08\x01", 2));
 }
 
 // Returns the services by grpc.reflection.v1alpha: {list_services: "*"}. Field 6 of the answer
 // contains messages with a name.
-std::set<std::string> Services(const std::string& address) {
-  const auto answer = Decode(GenericClient(address).Stream(
-      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*"));
+std::set<std::string> Services(GenericClient& client) {
+  const auto answer = Decode(
+      client.Stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*"));
   std::set<std::string> names;
   for (const auto& [number, service] : Part(answer, 6)) {
     names.insert(Decode(service).at(0).second);
@@ -185,10 +186,10 @@ std::set<std::string> Services(const std::string& address) {
 
 // Returns the file of a symbol by reflection: {file_containing_symbol: NAME}. Field 4 of the answer
 // contains files.
-google::protobuf::FileDescriptorProto FileOf(const std::string& address, const std::string& name) {
-  const auto answer = Decode(GenericClient(address).Stream(
-      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-      std::string("\x22") + static_cast<char>(name.size()) + name));
+google::protobuf::FileDescriptorProto FileOf(GenericClient& client, const std::string& name) {
+  const auto answer =
+      Decode(client.Stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                           std::string("\x22") + static_cast<char>(name.size()) + name));
   google::protobuf::FileDescriptorProto file;
   REQUIRE(file.ParseFromString(Part(answer, 4).at(0).second));
   return file;
@@ -196,12 +197,12 @@ google::protobuf::FileDescriptorProto FileOf(const std::string& address, const s
 
 TEST_CASE("a coordinator serves health and reflection") {
   Program coordinator(CoordinatorCommand() + " --ready-fd 1");
-  const std::string address = coordinator.After("127.0.0.1:");
-  CheckHealth("127.0.0.1:" + address);
-  const auto services = Services("127.0.0.1:" + address);
+  GenericClient client("127.0.0.1:" + coordinator.After("127.0.0.1:"));
+  CheckHealth(client);
+  const auto services = Services(client);
   CHECK(services.contains("espalier.v1.Espalier"));
   CHECK(services.contains("espalier.v1.Coordinator"));
-  const auto file = FileOf("127.0.0.1:" + address, "espalier.v1.Espalier");
+  const auto file = FileOf(client, "espalier.v1.Espalier");
   REQUIRE(file.service_size() == 1);
   CHECK(file.service(0).method(0).name() == "Submit");
 }
@@ -210,8 +211,9 @@ TEST_CASE("a worker serves health and reflection") {
   Program worker(WorkerCommand("127.0.0.1:1"));
   std::string address = worker.After("worker listens on ");
   address = address.substr(0, address.find(','));
-  CheckHealth(address);
-  CHECK(Services(address).contains("espalier.v1.Peer"));
+  GenericClient client(address);
+  CheckHealth(client);
+  CHECK(Services(client).contains("espalier.v1.Peer"));
 }
 
 bool NamesBoth(const std::string& message) {

@@ -74,11 +74,11 @@ TEST_CASE("a peer that never opens the generation breaks the link") {
 TEST_CASE("a connected peer has more time to open the generation") {
   for (uint32_t first : {0u, 1u}) {
     PeerOptions options;
-    options.connect_timeout_ms = options.hello_timeout_ms = 100;
+    options.connect_timeout_ms = options.hello_timeout_ms = 1000;  // a busy machine needs 100
     GrpcNetwork network(options, 2);
     collective::RecordingListener early, late;
     const auto links = network.Open(first, &early);
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     const auto others = network.Open(1 - first, &late);
     links->Send(collective::MakeLinkMessage(first, 1 - first, 1, 0, 100));
     REQUIRE(late.WaitForMessages(1));

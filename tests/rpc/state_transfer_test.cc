@@ -74,12 +74,18 @@ TEST_CASE("a fetch times out only between two parts") {
   holder->OfferState(kKey, Offer([&] { return state; }));
   // The client calls this between two parts. Together the parts take longer than timeout_ms, but
   // each takes much less.
+#if defined(__SANITIZE_THREAD__)
+  static constexpr int64_t kPauseMs = 4'000;  // a part takes seconds
+#else
+  static constexpr int64_t kPauseMs = 1'000;
+#endif
   const auto slow = [] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1'000));
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
     return false;
   };
-  const auto whole = asker->FetchState(
-      holder->address(), kKey, {.bytes_max = 8 << 20, .timeout_ms = 4'000, .cancelled = slow});
+  const auto whole =
+      asker->FetchState(holder->address(), kKey,
+                        {.bytes_max = 8 << 20, .timeout_ms = 4 * kPauseMs, .cancelled = slow});
   CHECK(whole.status().ToString() == "OK");
   std::atomic<bool> leave{false};
   holder->OfferState(kKey, Offer([&] {
