@@ -173,6 +173,8 @@ class Run:
 
     def python(self, name):
         if name in ("e2e", "e2e-long", "yarn", "roots"):
+            if name in ("e2e-long", "yarn"):  # tests that also run the Python client
+                python_client.ensure()
             self.python_tests(name, test_python.ensure, "tests/" + name.replace("-long", ""),
                               {"e2e": AT_ONCE, "e2e-long": AT_ONCE, "yarn": 2}.get(name, 1),
                               "long" if name == "e2e-long" else "not long")
