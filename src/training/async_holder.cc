@@ -116,7 +116,7 @@ void AsyncHolder<T>::TakePush(MemberState& member, AsyncActions& actions) {
   state.async.largest_lag = std::max(state.async.largest_lag, lag);
   const auto extras =
       static_cast<size_t>(model::TotalsSize(machine_.plan().shape, model::TotalsKind::kTraining));
-  push.stats[extras + kExtraTimeIsUp] = end_soon_;
+  push.stats[extras + kExtraEnds] = static_cast<double>(end_soon_);
   action_ = machine_.OnGradient(push.stats);
   if (const auto* update = std::get_if<UpdateAction>(&action_)) {
     const model::ForEach each = [](int64_t count, const std::function<void(int64_t)>& body) {

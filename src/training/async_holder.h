@@ -80,8 +80,8 @@ class AsyncHolder {
   // Ends this generation before the next step. `next`: the next generation. Only the first call
   // counts.
   AsyncActions SwitchTo(Generation next);
-  // Makes the next step the last one. `why`: kEndedByTime or kEndedByRequest.
-  void EndSoon(double why) { end_soon_ = why; }
+  // Makes the next step the last one.
+  void EndSoon(StepEnds why) { end_soon_ = why; }
 
   // Returns the present order of the member. None: it has answered.
   std::optional<AsyncTask> Doing(int32_t member) const { return members_[member].doing; }
@@ -119,7 +119,7 @@ class AsyncHolder {
   Action action_;
   std::vector<MemberState> members_;
   std::deque<int32_t> waiting_;  // members with a push, in order of arrival
-  double end_soon_ = 0;
+  StepEnds end_soon_ = StepEnds::kNo;
   bool offered_ = false;
   Generation next_;
 };

@@ -113,9 +113,9 @@ template <typename T>
 Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
   const size_t size = state_.epoch_totals.size();
   ESPALIER_CHECK(stats.size() == size + kStepExtras, std::to_string(stats.size()) + " statistics");
-  state_.time_is_up = state_.time_is_up || stats[size + kExtraTimeIsUp] > 0;
-  state_.notes.by_request =
-      state_.notes.by_request || stats[size + kExtraTimeIsUp] == kEndedByRequest;
+  state_.time_is_up = state_.time_is_up || stats[size + kExtraEnds] > 0;
+  state_.notes.by_request = state_.notes.by_request ||
+                            stats[size + kExtraEnds] == static_cast<double>(StepEnds::kByRequest);
   if (stats[model::kTotalNonfinite] != 0 || !std::isfinite(stats[model::kTotalLoss])) {
     const double marks = stats[size + kExtraNonfiniteLeaves];
     if (!(marks > 0)) return NonfiniteStep("the sum of all leaves: the loss");

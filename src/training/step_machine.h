@@ -35,6 +35,7 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/metrics.h"
 #include "src/spec/tensors.h"
+#include "src/training/step_signals.h"
 #include "src/training/training_state.h"
 
 namespace espalier::training {
@@ -92,19 +93,6 @@ struct FailAction {
   Status error;
 };
 using Action = std::variant<GradientAction, UpdateAction, EvaluateAction, FinishAction, FailAction>;
-
-// Numbers that the members' leaves add to the totals of a step, after the kTraining part of
-// model/metrics.h.
-enum StepExtra : int64_t {
-  kExtraNonfiniteLeaves = 0,  // sum of NonfiniteMark over leaves with a non-finite row
-  kExtraTimeIsUp = 1,         // from the root: kEndedByTime or kEndedByRequest, otherwise 0
-  kExtraSwitch = 2,  // from the root: the generation that begins after this step, otherwise 0
-  kExtraAgree = 3,   // 1 from the root: the next step also compares the states
-  kStepExtras = 4,
-};
-
-// Reason why a step is the last one: `max_time` is over, or a client wants the current weights.
-inline constexpr double kEndedByTime = 1, kEndedByRequest = 2;
 
 // Returns 2^(512 - leaf), for leaves below 1024. The sum of distinct marks has the first leaf as
 // its exponent, and every mark is a normal number.

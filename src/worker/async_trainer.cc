@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kHousekeepPauseUs = 10'000;  // because steps wait for it
 
-int64_t CountOwnRows(const training::TrainingPlan& plan, const TrainerOptions& options) {
+int64_t CountOwnRows(const training::TrainingPlan& plan, const AsyncOptions& options) {
   return plan::LeafRows(plan.train_rows, options.leaves, options.own.end - 1).end -
          plan::LeafRows(plan.train_rows, options.leaves, options.own.begin).begin;
 }
@@ -22,9 +22,9 @@ int64_t CountOwnRows(const training::TrainingPlan& plan, const TrainerOptions& o
 }  // namespace
 
 template <typename T>
-AsyncTrainer<T>::AsyncTrainer(training::StepMachine<T>& machine, TrainerOptions options,
+AsyncTrainer<T>::AsyncTrainer(training::StepMachine<T>& machine, AsyncOptions options,
                               const RowSource<T>& rows, ComputePool& pool, AsyncExchange& exchange,
-                              StepTimes& times, TrainerHooks hooks)
+                              StepTimes& times, AsyncHooks hooks)
     : machine_(machine),
       options_(options),
       exchange_(exchange),
@@ -70,7 +70,7 @@ void AsyncTrainer<T>::TakeOrder(Letter order) {
 }
 
 template <typename T>
-Result<TrainerEnd> AsyncTrainer<T>::Run() {
+Result<AsyncEnd> AsyncTrainer<T>::Run() {
   model::PrepareComputeThread();
   last_report_us_ = hooks_.now_us();
   AsyncExchange::Listener listener;
@@ -83,19 +83,19 @@ Result<TrainerEnd> AsyncTrainer<T>::Run() {
   }
   if (holds()) server_->Begin();
   exchange_.Listen(std::move(listener));
-  Result<TrainerEnd> end = ObeyOrders();
+  Result<AsyncEnd> end = ObeyOrders();
   exchange_.Ignore();
   server_.reset();  // drops waiting answers, whatever the end
   return end;
 }
 
 template <typename T>
-Result<TrainerEnd> AsyncTrainer<T>::ObeyOrders() {
+Result<AsyncEnd> AsyncTrainer<T>::ObeyOrders() {
   for (;;) {
     ESPALIER_ASSIGN_OR_RETURN(const Letter order, WaitForOrder());
     ESPALIER_RETURN_IF_ERROR(CheckOrder(order));
-    if (order.header[kLetterAllBegan] != 0 && hooks_.on_first_totals) {
-      std::exchange(hooks_.on_first_totals, nullptr)();
+    if (order.header[kLetterAllBegan] != 0 && hooks_.on_all_began) {
+      std::exchange(hooks_.on_all_began, nullptr)();
     }
     if (order.header[kLetterTask] == static_cast<double>(training::AsyncTask::kLevel))
       return End(order);
@@ -243,7 +243,7 @@ void AsyncTrainer<T>::Answer(Letter answer) {
 }
 
 template <typename T>
-Result<TrainerEnd> AsyncTrainer<T>::End(const Letter& order) {
+Result<AsyncEnd> AsyncTrainer<T>::End(const Letter& order) {
   const Generation next{static_cast<uint64_t>(order.header[kLetterNext])};
   if (holds()) {
     Housekeep();
@@ -271,8 +271,8 @@ Result<TrainerEnd> AsyncTrainer<T>::End(const Letter& order) {
   }
   const training::Action action = machine_.Resume();
   if (const auto* finish = std::get_if<training::FinishAction>(&action))
-    return TrainerEnd{*finish, {}};
-  return TrainerEnd{std::nullopt, next};
+    return AsyncEnd{*finish, {}};
+  return AsyncEnd{std::nullopt, next};
 }
 
 template <typename T>
@@ -288,9 +288,11 @@ void AsyncTrainer<T>::Housekeep() {
     const int64_t elapsed_ms = (now - options_.begun_us) / 1000;
     const bool late = options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms;
     if (ends_early_ || late) {
-      holder.EndSoon(ends_early_ ? training::kEndedByRequest : training::kEndedByTime);
+      holder.EndSoon(ends_early_ ? training::StepEnds::kByRequest : training::StepEnds::kByTime);
     }
-    if (hooks_.agreement_due && hooks_.agreement_due() && hooks_.on_agreed) hooks_.on_agreed();
+    if (hooks_.checkpoint_due && hooks_.checkpoint_due() && hooks_.on_checkpoint) {
+      hooks_.on_checkpoint();
+    }
   });
   if (const uint64_t next = switch_to_.exchange(0); next != 0) server_->SwitchTo({next});
   const int64_t since = now - last_report_us_;

@@ -30,22 +30,57 @@
 
 namespace espalier::worker {
 
+// Functions that the shell provides. All except on_leaf are called on the trainer's thread.
+struct AsyncHooks {
+  std::function<int64_t()> now_us;                   // a clock that never goes back
+  std::function<void(const StepReport&)> on_report;  // a few calls per second
+  std::function<void(int64_t number, const spec::HistoryRow&)> on_history;
+  std::function<void()> on_all_began;  // every member has begun the generation
+  // Called with the rows that a leaf adds to a gradient. On any compute thread.
+  std::function<void(const training::GradientAction&, int32_t leaf, std::span<const int64_t> rows)>
+      on_leaf;
+  // At the holder: whether a checkpoint should be written soon, and the time to write it.
+  std::function<bool()> checkpoint_due;
+  std::function<void()> on_checkpoint;
+  // The holder calls offer_state before the others get the order to take its state. They call
+  // fetch_state, which replaces the machine's state by that of `round`.
+  std::function<void()> offer_state;
+  std::function<Status(uint64_t round)> fetch_state;
+};
+
+struct AsyncOptions : TrainerOptions {
+  int64_t max_time_ms = 0;  // 0: no limit; counted from `begun_us`
+  int64_t begun_us = 0;     // start of training at this worker
+  size_t history_told = 0;  // rows of the state's history already passed to on_history
+};
+
+// The end of a trainer's run.
+struct AsyncEnd {
+  std::optional<training::FinishAction> finish;  // the job is trained
+  Generation next;                               // otherwise: the generation that begins now
+};
+
 template <typename T>
-class AsyncTrainer final : public StepLoop {
+class AsyncTrainer {
  public:
   // All references must outlive the trainer. The exchange determines whether this member is the
   // holder.
-  AsyncTrainer(training::StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
-               ComputePool& pool, AsyncExchange& exchange, StepTimes& times, TrainerHooks hooks);
+  AsyncTrainer(training::StepMachine<T>& machine, AsyncOptions options, const RowSource<T>& rows,
+               ComputePool& pool, AsyncExchange& exchange, StepTimes& times, AsyncHooks hooks);
 
-  Result<TrainerEnd> Run() override;
-  void SwitchTo(Generation next) override { switch_to_ = next.value; }
-  void EndEarly() override { ends_early_ = true; }
-  void Abort(Status why) override;
+  // Runs until the end of the job or of the generation. At the end of the job,
+  // machine.state().parameters are the weights to save.
+  Result<AsyncEnd> Run();
+  // The next three are safe from any thread. The first two are for the holder: the next step is the
+  // last one of this generation, or of the job.
+  void SwitchTo(Generation next) { switch_to_ = next.value; }
+  void EndEarly() { ends_early_ = true; }
+  // Ends Run soon with this error.
+  void Abort(Status why);
 
  private:
   bool holds() const { return exchange_.self() == exchange_.holder(); }
-  Result<TrainerEnd> ObeyOrders();
+  Result<AsyncEnd> ObeyOrders();
   void Fail(const Status& why);
   void TakeOrder(Letter order);
   Result<Letter> WaitForOrder();
@@ -55,7 +90,7 @@ class AsyncTrainer final : public StepLoop {
   void ComputePush(const Letter& order, Letter& answer);
   Status ComputeEvaluation(const Letter& order, Letter& answer);
   void Answer(Letter answer);
-  Result<TrainerEnd> End(const Letter& order);
+  Result<AsyncEnd> End(const Letter& order);
   // Returns the next batch, with rows if the member has any.
   typename LeafWork<T>::Batch NextBatch(const Letter& order);
   // Runs from time to time at the holder: reports history and progress, keeps the state, and ends
@@ -64,9 +99,9 @@ class AsyncTrainer final : public StepLoop {
   void Report(bool evaluating, double evaluated_share);
 
   training::StepMachine<T>& machine_;
-  TrainerOptions options_;
+  AsyncOptions options_;
   AsyncExchange& exchange_;
-  TrainerHooks hooks_;
+  AsyncHooks hooks_;
   const int64_t own_rows_, own_steps_;  // per epoch
   LeafWork<T> work_;
   std::unique_ptr<AsyncServer<T>> server_;  // at the holder, until Run is over

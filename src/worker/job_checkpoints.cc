@@ -6,6 +6,7 @@
 #include "src/bundle/checkpoint_store.h"
 #include "src/bundle/model_json.h"
 #include "src/worker/clock.h"
+#include "src/worker/training_order.h"
 
 namespace espalier::worker {
 
@@ -52,7 +53,7 @@ void JobCheckpoints::DropUncompared() {
   }
 }
 
-Result<std::string> JobCheckpoints::Keep(const TrainingOrder& order, const HeldState& held,
+Result<std::string> JobCheckpoints::Keep(const member::TrainingOrder& order, const HeldState& held,
                                          bool compared) {
   checkpointer_.reset();  // completes its write first
   of_ = {};

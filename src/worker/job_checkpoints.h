@@ -35,7 +35,8 @@ class JobCheckpoints {
   // Writes the state at which the job stops, unless a checkpoint of the same or a later step
   // exists. Returns the directory that has it. `compared`: all members had agreed on the state. A
   // checkpoint that only one member wrote may then contain the wrong state, and is removed.
-  Result<std::string> Keep(const TrainingOrder& order, const HeldState& held, bool compared);
+  Result<std::string> Keep(const member::TrainingOrder& order, const HeldState& held,
+                           bool compared);
   // Removes the checkpoints that no other member had compared with its own state.
   void DropUncompared();
   // After success, waits for the last write and removes the checkpoints, unless the user asked for

@@ -1,8 +1,11 @@
 #include "src/worker/job_member.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "src/base/log.h"
+#include "src/base/memory.h"
 #include "src/base/text.h"
 #include "src/bundle/safetensors.h"
 #include "src/data/features/class_weights.h"
@@ -10,14 +13,27 @@
 #include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
-#include "src/plan/ownership.h"
 #include "src/plan/rows.h"
 #include "src/training/memory_plan.h"
-#include "src/worker/async_exchange.h"
-#include "src/worker/reducer.h"
+#include "src/training/state_codec.h"
+#include "src/worker/clock.h"
+#include "src/worker/training_order.h"
 
 namespace espalier::worker {
 namespace {
+
+constexpr int64_t kStateSlackBytes = int64_t{256} << 20;  // allowance for history and metrics
+
+// Returns the maximum size of an encoded state of the job.
+template <typename T>
+int64_t StateBytesMax(const training::StepMachine<T>& machine) {
+  // The slots, the parameters, the best and the averaged ones, the accumulated gradient, and twice
+  // those of all fits.
+  const auto vectors = static_cast<int64_t>(machine.state().slots.size()) + 4 +
+                       2 * machine.plan().train.ensemble.fits;
+  return vectors * model::ParameterCount(machine.plan().shape) * static_cast<int64_t>(sizeof(T)) +
+         kStateSlackBytes;
+}
 
 // Returns the network of a profiled job.
 Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::TableProfile& profile) {
@@ -53,6 +69,15 @@ training::TrainingPlan PlanOf(const spec::JobSpec& spec, const model::NetworkSha
   return plan;
 }
 
+member::MemberCoreOptions CoreOptionsOf(const spec::JobSpec& spec) {
+  member::MemberCoreOptions options;
+  options.leaves = static_cast<int32_t>(spec::LeafCount(spec.train));
+  options.async = spec.train.mode == spec::TrainMode::kAsync;
+  if (spec.checkpoint) options.checkpoint_steps = spec.checkpoint->every_steps.value_or(0);
+  options.max_time_us = 1000 * spec.train.max_time_ms.value_or(0);
+  return options;
+}
+
 double Quantile(std::vector<float> values, double q) {
   if (values.empty()) return 0;
   const auto at = values.begin() + static_cast<int64_t>(q * static_cast<double>(values.size() - 1));
@@ -63,7 +88,7 @@ double Quantile(std::vector<float> values, double q) {
 }  // namespace
 
 template <typename T>
-Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
+Result<std::unique_ptr<JobMember<T>>> JobMember<T>::Make(
     const spec::JobSpec& spec, std::shared_ptr<const spec::TableProfile> profile, int threads,
     rpc::PeerNetwork& peers, MemberHooks hooks) {
   ESPALIER_ASSIGN_OR_RETURN(model::NetworkShape shape, ShapeOf(spec, *profile));
@@ -78,198 +103,208 @@ Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
   }
   ESPALIER_RETURN_IF_ERROR(
       training::CheckMemory(training::PlanMemory(plan, {}, sizeof(T)), {}, hooks.memory_bytes_max));
-  return std::unique_ptr<TypedJobMember>(new TypedJobMember(
-      spec, std::move(profile), std::move(shape), threads, peers, std::move(hooks)));
+  return std::unique_ptr<JobMember>(
+      new JobMember(spec, std::move(profile), std::move(shape), threads, peers, std::move(hooks)));
 }
 
 template <typename T>
-TypedJobMember<T>::TypedJobMember(const spec::JobSpec& spec,
-                                  std::shared_ptr<const spec::TableProfile> profile,
-                                  model::NetworkShape shape, int threads, rpc::PeerNetwork& peers,
-                                  MemberHooks hooks)
+JobMember<T>::JobMember(const spec::JobSpec& spec,
+                        std::shared_ptr<const spec::TableProfile> profile,
+                        model::NetworkShape shape, int threads, rpc::PeerNetwork& peers,
+                        MemberHooks hooks)
     : spec_(spec),
       profile_(std::move(profile)),
       leaves_(static_cast<int32_t>(spec::LeafCount(spec.train))),
       shape_(std::move(shape)),
+      plan_(PlanOf(spec, shape_, *profile_)),
       peers_(peers),
       hooks_(std::move(hooks)),
       pool_(threads, model::PrepareComputeThread),
-      machine_(PlanOf(spec, shape_, *profile_)),
+      machine_(plan_),
       rows_([this](OwnRows::Request rows) {
         rows.memory_bytes += model_bytes_;
         return hooks_.load(*profile_, rows);
       }),
-      row_source_(rows_) {
+      row_source_(rows_),
+      core_(CoreOptionsOf(spec)) {
   machine_.Begin();
 }
 
 template <typename T>
-void TypedJobMember<T>::BeginWith(std::vector<spec::InitialTensor> initial) {
-  training::TrainingPlan plan = machine_.plan();
-  plan.initial = std::make_shared<const std::vector<spec::InitialTensor>>(std::move(initial));
-  machine_ = training::StepMachine<T>(std::move(plan));
-  machine_.Begin();
+JobMember<T>::~JobMember() {
+  staging_number_ = 0;
+  JoinStaging();
+  Perform(member::CloseLinks{});
 }
 
-template <typename T>
-void TypedJobMember<T>::GoOnFrom(training::TrainingState<T> state) {
-  agreed_ = state;
-  machine_ = training::StepMachine<T>(machine_.plan(), std::move(state));
-}
+// ---- the core --------------------------------------------------------------------------------
 
 template <typename T>
-TypedJobMember<T>::~TypedJobMember() {
-  StopPreparing();
-  Disconnect();
-}
-
-template <typename T>
-void TypedJobMember<T>::Disconnect() {
-  Withdraw();
-  before_.reset();
-  exchange_.reset();
-}
-
-template <typename T>
-void TypedJobMember<T>::Withdraw() {
-  if (offered_) peers_.WithdrawState(*offered_);
-  offered_.reset();
-}
-
-template <typename T>
-bool TypedJobMember<T>::interrupted() const {
-  std::lock_guard lock(mutex_);
-  return interrupted_;
-}
-
-template <typename T>
-void TypedJobMember<T>::Interrupt() {
+void JobMember<T>::Post(member::MemberEvent event) {
   {
     std::lock_guard lock(mutex_);
-    interrupted_ = true;
-    if (trainer_ != nullptr) trainer_->Abort(OrderCame());
+    for (member::MemberAction& action : core_.Step(std::move(event), NowUs())) {
+      PerformAtOnce(action);
+    }
   }
   changed_.notify_all();
 }
 
+// Performs an action that must not wait for the job's thread, or keeps it for that thread.
 template <typename T>
-void TypedJobMember<T>::Rearm() {
-  std::lock_guard lock(mutex_);
-  interrupted_ = false;
+void JobMember<T>::PerformAtOnce(member::MemberAction& action) {
+  if (auto* report = std::get_if<member::Report>(&action)) {
+    return hooks_.report(std::move(report->message));
+  }
+  if (auto* abort = std::get_if<member::AbortRound>(&action)) {
+    abort_ = abort->why;
+    if (trainer_ != nullptr) trainer_->Abort(abort_);
+    if (loop_ != nullptr) loop_->Abort(abort_);
+    return;
+  }
+  if (const auto* end = std::get_if<member::EndLoop>(&action)) {
+    end_loop_ = *end;
+    if (loop_ != nullptr && end->job) loop_->EndEarly();
+    if (loop_ != nullptr && !end->job) loop_->SwitchTo(end->next);
+    return;
+  }
+  if (const auto* stage = std::get_if<member::StageRows>(&action)) return StartStaging(*stage);
+  if (std::holds_alternative<member::StopStaging>(action)) {
+    staging_number_ = 0;
+    return;
+  }
+  // The work of another generation begins, which no earlier action ends.
+  if (std::holds_alternative<member::OpenLinks>(action)) {
+    abort_ = {};
+    end_loop_.reset();
+  }
+  todo_.push_back(std::move(action));
 }
 
 template <typename T>
-void TypedJobMember<T>::Proceed(const espalier::cluster::Proceed& proceed) {
+member::MemberAction JobMember<T>::NextAction() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !todo_.empty(); });
+  member::MemberAction action = std::move(todo_.front());
+  todo_.pop_front();
+  return action;
+}
+
+template <typename T>
+member::EndRun JobMember<T>::Run(const member::TrainingOrder& order) {
+  Post(member::TakePart{order});
+  for (;;) {
+    member::MemberAction action = NextAction();
+    if (auto* end = std::get_if<member::EndRun>(&action)) {
+      if (end->finished) {
+        if (links_.trainer) finish_ = links_.trainer->finish();
+        LogParts(end->place->at().job);
+      }
+      return std::move(*end);
+    }
+    const Status performed = CatchOutOfMemory([&] {
+      std::visit(
+          [this](const auto& a) {
+            if constexpr (requires { this->Perform(a); }) Perform(a);
+          },
+          action);
+      return Status::Ok();
+    });
+    if (!performed.ok()) Post(member::Failed{performed});
+  }
+}
+
+template <typename T>
+bool JobMember<T>::interrupted() const {
+  std::lock_guard lock(mutex_);
+  return core_.interrupted();
+}
+
+template <typename T>
+void JobMember<T>::Pause(int64_t us) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::microseconds(us), [this] { return core_.interrupted(); });
+}
+
+template <typename T>
+bool JobMember<T>::differs() const {
+  std::lock_guard lock(mutex_);
+  return core_.differs();
+}
+
+template <typename T>
+Trained JobMember<T>::trained() const {
+  return {*finish_, machine_.state().history, machine_.state().async, Quantile(times_.step_ms, 0.5),
+          Quantile(times_.step_ms, 0.99)};
+}
+
+// ---- links -----------------------------------------------------------------------------------
+
+template <typename T>
+void JobMember<T>::Perform(const member::CloseLinks&) {
+  Perform(member::WithdrawState{});
+  before_ = {};
   {
     std::lock_guard lock(mutex_);
-    proceed_ = proceed;
+    trainer_ = nullptr;
   }
-  changed_.notify_all();
+  links_ = {};
 }
 
 template <typename T>
-Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(const TrainingOrder& order) {
-  ESPALIER_ASSIGN_OR_RETURN(const plan::Ownership ownership, OwnershipOf(order.order, leaves_));
-  Place place{order, plan::PlanTree(ownership, leaves_), ownership.intervals[order.self], false};
-  place.root = place.tree[order.self].is_root();
-  const auto others = static_cast<int64_t>(place.tree.size()) - 1;
+void JobMember<T>::Perform(const member::OpenLinks& action) {
+  const member::Place& place = *action.place;
+  const cluster::StartTraining& start = place.start();
+  const int64_t round_bytes = RoundBytesMax(machine_.plan(), sizeof(T), place.members());
+  const collective::ReduceIdentity identity{start.incarnation, start.job, start.generation};
+  Exchange* exchange = nullptr;
+  if (async()) {
+    links_.exchange = std::make_unique<AsyncExchange>(
+        identity, place.self(), plan::RootOf(place.tree), NamesOf(start),
+        round_bytes / kMessageBytesMin, round_bytes, OnBroken(place));
+    exchange = links_.exchange.get();
+  } else {
+    links_.reducer =
+        std::make_unique<Reducer>(identity, place.tree[static_cast<size_t>(place.self())],
+                                  NamesOf(start), round_bytes, OnBroken(place));
+    exchange = links_.reducer.get();
+  }
+  if (!place.alone()) {
+    exchange->Start(peers_.Open(LinksOf(place, async(), round_bytes), exchange));
+  }
+}
+
+template <typename T>
+std::function<void(int32_t, const Status&)> JobMember<T>::OnBroken(const member::Place& place) {
+  return [this, generation = place.at().generation](int32_t member, const Status& why) {
+    Post(member::LinkBroke{generation, member, why});
+  };
+}
+
+template <typename T>
+void JobMember<T>::Perform(const member::SetLinksAside&) {
+  {
+    std::lock_guard lock(mutex_);
+    trainer_ = nullptr;
+  }
+  before_ = std::exchange(links_, {});
+}
+
+// ---- rows ------------------------------------------------------------------------------------
+
+template <typename T>
+Status JobMember<T>::PlanMemoryOf(const member::Place& place) {
+  const int64_t others = place.members() - 1;
   const training::MemoryPart part{place.own.end - place.own.begin, async() || others == 0 ? 2 : 3,
-                                  async() && place.root ? others : 0};
-  const training::MemoryPlan memory =
-      training::PlanMemory(PlanOf(spec_, shape_, *profile_), part, sizeof(T));
+                                  async() && place.root() ? others : 0};
+  const training::MemoryPlan memory = training::PlanMemory(plan_, part, sizeof(T));
   ESPALIER_RETURN_IF_ERROR(training::CheckMemory(memory, part, hooks_.memory_bytes_max));
   model_bytes_ = training::BudgetedBytes(memory.total_bytes());
-  return place;
+  return Status::Ok();
 }
 
 template <typename T>
-JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
-  StopPreparing();
-  End end;
-  end.status = [&]() -> Status {
-    ESPALIER_ASSIGN_OR_RETURN(Place place, PlaceIn(order));
-    ESPALIER_RETURN_IF_ERROR(order.order.planned ? Join(place) : Begin(place));
-    for (;;) {
-      end.root = place.root;
-      end.order = place.order;
-      ESPALIER_ASSIGN_OR_RETURN(TrainerEnd trained, TrainOn(place));
-      if (trained.finish) {
-        end.trained =
-            Trained{*std::move(trained.finish), machine_.state().history, machine_.state().async,
-                    Quantile(times_.step_ms, 0.5), Quantile(times_.step_ms, 0.99)};
-        return Status::Ok();
-      }
-      const auto next = TakePrepared(trained.next);
-      if (!next) {
-        end.left = true;
-        return Status::Ok();
-      }
-      ESPALIER_ASSIGN_OR_RETURN(Place into, PlaceIn(*next));
-      ESPALIER_RETURN_IF_ERROR(SwitchInto(place, into));
-      place = std::move(into);
-    }
-  }();
-  StopPreparing();
-  end.broken = std::exchange(broken_, false) || (exchange_ && exchange_->broken());
-  return end;
-}
-
-template <typename T>
-Status TypedJobMember<T>::Begin(const Place& place) {
-  const TrainingOrder& order = place.order;
-  // The links open before states are read and rows loaded, because some members need longer for
-  // these than others.
-  Disconnect();
-  Connect(place);
-  unread_ = {};
-  ESPALIER_RETURN_IF_ERROR(hooks_.find_state(order.order));
-  if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has no state to revert
-  differs_ = false;
-  ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), place.order.order.generation));
-  ESPALIER_RETURN_IF_ERROR(Reserve(place));
-  hooks_.tell(
-      cluster::MemberReady{order.order.job, order.order.generation, machine_.state().round});
-  ESPALIER_ASSIGN_OR_RETURN(const espalier::cluster::Proceed proceed, WaitForProceed(order));
-  return Level(order, proceed);
-}
-
-template <typename T>
-Status TypedJobMember<T>::Reserve(const Place& place) const {
-  return place.root ? hooks_.reserve_output(place.order.order, place.order.self) : Status::Ok();
-}
-
-template <typename T>
-void TypedJobMember<T>::Connect(const Place& place) {
-  const cluster::StartTraining& start = place.order.order;
-  const int64_t round_bytes =
-      RoundBytesMax(machine_.plan(), sizeof(T), static_cast<int32_t>(start.members.size()));
-  const collective::ReduceIdentity identity{start.incarnation, start.job, start.generation};
-  const auto on_broken = [this, start](int32_t member, const Status& why) {
-    TellBroken(start, member, why);
-  };
-  if (async()) {
-    exchange_ = std::make_unique<AsyncExchange>(
-        identity, place.order.self, plan::RootOf(place.tree), NamesOf(start),
-        round_bytes / kMessageBytesMin, round_bytes, on_broken);
-  } else {
-    exchange_ = std::make_unique<Reducer>(identity, place.tree[place.order.self], NamesOf(start),
-                                          round_bytes, on_broken);
-  }
-  if (place.tree.size() > 1) {
-    exchange_->Start(
-        peers_.Open(LinksOf(place.order, place.tree, async(), round_bytes), exchange_.get()));
-  }
-}
-
-template <typename T>
-void TypedJobMember<T>::TellBroken(const cluster::StartTraining& order, int32_t member,
-                                   const Status& why) {
-  if (interrupted()) return;  // a newer generation began: others drop their links of this one
-  hooks_.tell(cluster::LinkBroken{order.job, order.generation, order.members[member].worker, why});
-}
-
-template <typename T>
-data::RowRanges TypedJobMember<T>::RangesOf(plan::LeafSpan own) const {
+data::RowRanges JobMember<T>::RangesOf(plan::LeafSpan own) const {
   const auto range = [&](int64_t rows) {
     return plan::Range{plan::LeafRows(rows, leaves_, own.begin).begin,
                        plan::LeafRows(rows, leaves_, own.end - 1).end};
@@ -278,7 +313,172 @@ data::RowRanges TypedJobMember<T>::RangesOf(plan::LeafSpan own) const {
           range(profile_->test_rows)};
 }
 
-template class TypedJobMember<float>;
-template class TypedJobMember<double>;
+template <typename T>
+Status JobMember<T>::Reserve(const member::Place& place) const {
+  return place.root() ? hooks_.reserve_output(place.start(), place.self()) : Status::Ok();
+}
+
+template <typename T>
+void JobMember<T>::Perform(const member::CoverRows& action) {
+  JoinStaging();
+  const member::Place& place = *action.place;
+  const Status covered = CatchOutOfMemory([&]() -> Status {
+    ESPALIER_RETURN_IF_ERROR(PlanMemoryOf(place));
+    ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), place.at().generation));
+    return Reserve(place);
+  });
+  Post(member::RowsCovered{covered, machine_.state().round});
+}
+
+template <typename T>
+void JobMember<T>::StartStaging(const member::StageRows& action) {
+  staging_number_ = action.number;
+  staging_ = std::thread([this, action, last = std::move(staging_)]() mutable {
+    if (last.joinable()) last.join();
+    Post(member::RowsStaged{action.number, CatchOutOfMemory([&] { return Stage(action); })});
+  });
+}
+
+template <typename T>
+Status JobMember<T>::Stage(const member::StageRows& action) {
+  const member::Place& place = *action.place;
+  const auto stopped = [this, number = action.number] { return staging_number_ != number; };
+  if (stopped()) return member::OrderCame();
+  ESPALIER_RETURN_IF_ERROR(PlanMemoryOf(place));
+  ESPALIER_RETURN_IF_ERROR(rows_.Stage(RangesOf(place.own), place.at().generation, stopped));
+  return stopped() ? member::OrderCame() : Reserve(place);
+}
+
+template <typename T>
+void JobMember<T>::JoinStaging() {
+  std::thread last;
+  {
+    std::lock_guard lock(mutex_);
+    last = std::move(staging_);
+  }
+  if (last.joinable()) last.join();
+}
+
+template <typename T>
+void JobMember<T>::Perform(const member::AdoptRows& action) {
+  JoinStaging();
+  rows_.Adopt(RangesOf(action.place->own));
+}
+
+// ---- states ----------------------------------------------------------------------------------
+
+template <typename T>
+void JobMember<T>::Perform(const member::FindState& action) {
+  unread_ = {};
+  Status found = hooks_.find_state(action.place->start());
+  Post(member::StateFound{std::move(found), std::exchange(unread_, {})});
+}
+
+template <typename T>
+void JobMember<T>::BeginWith(std::vector<spec::InitialTensor> initial) {
+  training::TrainingPlan plan = machine_.plan();
+  plan.initial = std::make_shared<const std::vector<spec::InitialTensor>>(std::move(initial));
+  machine_ = training::StepMachine<T>(std::move(plan));
+  machine_.Begin();
+}
+
+template <typename T>
+void JobMember<T>::GoOnFrom(training::TrainingState<T> state) {
+  agreed_ = state;
+  machine_ = training::StepMachine<T>(machine_.plan(), std::move(state));
+}
+
+// A member that never had an agreed state begins again, and is then behind.
+template <typename T>
+void JobMember<T>::Perform(const member::Revert&) {
+  const int64_t from = machine_.state().step;
+  if (agreed_) {
+    machine_ = training::StepMachine<T>(machine_.plan(), *agreed_);
+  } else {
+    machine_ = training::StepMachine<T>(machine_.plan());
+    machine_.Begin();
+  }
+  LogWarning("the members' states differ; from step " + std::to_string(from) + " back to step " +
+             std::to_string(machine_.state().step) + ", on which all agreed");
+}
+
+template <typename T>
+void JobMember<T>::Perform(const member::OfferState& action) {
+  const member::Place& place = *action.place;
+  const cluster::StartTraining& start = place.start();
+  const auto bytes = std::make_shared<const std::string>(training::EncodeState(machine_.state()));
+  offered_ = rpc::MemberKey{start.incarnation, start.job, start.generation,
+                            static_cast<uint32_t>(place.self())};
+  rpc::StateOffer offer;
+  for (const cluster::Member& m : start.members) offer.members.push_back(m.name);
+  offer.encode = [bytes] { return bytes; };
+  peers_.OfferState(*offered_, std::move(offer));
+}
+
+template <typename T>
+void JobMember<T>::Perform(const member::WithdrawState&) {
+  if (offered_) peers_.WithdrawState(*offered_);
+  offered_.reset();
+}
+
+template <typename T>
+void JobMember<T>::Perform(const member::FetchState& action) {
+  if (action.delay_us > 0) Pause(action.delay_us);
+  Post(Fetch(*action.place, action.holder));
+}
+
+template <typename T>
+member::StateFetched JobMember<T>::Fetch(const member::Place& place, int32_t holder_index) {
+  const cluster::StartTraining& start = place.start();
+  const int64_t begin_us = NowUs();
+  const cluster::Member& holder = start.members[static_cast<size_t>(holder_index)];
+  const rpc::MemberKey key{start.incarnation, start.job, start.generation,
+                           static_cast<uint32_t>(holder_index)};
+  rpc::StateFetch fetch;
+  fetch.holder = holder.name;
+  fetch.bytes_max = StateBytesMax(machine_);
+  fetch.cancelled = [this] { return interrupted(); };
+  const Result<std::string> bytes = peers_.FetchState(holder.address, key, fetch);
+  if (!bytes.ok()) return {bytes.status()};
+  auto state = training::DecodeState<T>(*bytes, machine_.plan());
+  if (!state.ok()) return {{}, state.status()};
+  machine_ = training::StepMachine<T>(machine_.plan(), *std::move(state));
+  LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
+          " bytes of round " + std::to_string(machine_.state().round) + ", from " + holder.name +
+          " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
+  return {{}, {}, machine_.state().round};
+}
+
+template <typename T>
+HeldState JobMember<T>::Held() const {
+  const training::TrainingState<T>& state = machine_.state();
+  return {state.step, state.accepted, training::EncodeState(state)};
+}
+
+template <typename T>
+HeldState JobMember<T>::Agreed() const {
+  if (!agreed_) return {};
+  return {agreed_->step, agreed_->accepted, training::EncodeState(*agreed_)};
+}
+
+template <typename T>
+void JobMember<T>::Perform(const member::AgreeOnCompared&) {
+  agreed_ = std::exchange(compared_, std::nullopt);
+}
+
+template <typename T>
+void JobMember<T>::Perform(const member::OfferCheckpoint& action) {
+  hooks_.on_agreed(RootStateOf(*action.place, *agreed_));
+}
+
+template <typename T>
+RootState JobMember<T>::RootStateOf(const member::Place& place,
+                                    const training::TrainingState<T>& state) {
+  return {place.start(), place.self(), state.step, state.accepted,
+          [&state] { return training::EncodeState(state); }};
+}
+
+template class JobMember<float>;
+template class JobMember<double>;
 
 }  // namespace espalier::worker

@@ -1,40 +1,40 @@
-// One worker's part in the training of a job, over all its generations. The step machine with the
-// job state and the rows stay. Each generation has new links, a new reducer and a new trainer.
+// One worker's part in the training of a job, over all its generations: performs the actions of the
+// member core (member/member_core.h) with real links, rows, states and rounds. The step machine
+// with the job state and the rows stay. Each generation has new links, a new reducer and a new
+// trainer.
 //
-// A generation may also begin by plan, without a pause. Prepare loads the missing rows on a
-// separate thread. The total that the root stamped ends the present generation, and the next one
-// begins with the next round. The links of the generation before stay up until the first sums of
-// the next one arrive. Only then has every member received the last total.
+// The core decides and this class performs. Post passes an event to the core, on any thread.
+// Reports and interruptions that the core orders are performed at once, on that thread. All other
+// actions wait for the job's thread, which performs them in order within Run. One more thread loads
+// the rows of a planned generation while the present one trains.
 //
-// The life of a generation in this worker: the links open, the missing rows are loaded, and the
-// member reports MemberReady with the round of its state. After Proceed, a member that is behind
-// fetches the state from the holder. Then the step loop runs until the job ends, a link breaks or a
-// newer order interrupts it.
-//
-// Thread rule: Run on the job's thread. The others are safe from any thread, one at a time.
+// Thread rule: Run on the job's thread. Post is safe from any thread. The others: see each.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "src/base/status.h"
 #include "src/base/thread_pool.h"
 #include "src/cluster/messages.h"
+#include "src/member/member_core.h"
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
 #include "src/training/step_machine.h"
-#include "src/worker/exchange.h"
+#include "src/worker/async_trainer.h"
 #include "src/worker/own_rows.h"
 #include "src/worker/step_probe.h"
 #include "src/worker/trainer.h"
-#include "src/worker/training_order.h"
 
 namespace espalier::worker {
 
@@ -57,7 +57,7 @@ struct RootState {
 
 // Functions of the runner.
 struct MemberHooks {
-  std::function<void(cluster::FromWorker)> tell;  // reports a message; called on any thread
+  std::function<void(cluster::FromWorker)> report;  // called on any thread; must not call Post
   std::function<void(int64_t step)> on_step;
   // Called on the job's thread in a generation that all members begin together, once the links are
   // open. Reading a state may take longer than other members wait for a link. It calls BeginWith,
@@ -78,9 +78,6 @@ struct MemberHooks {
   StepProbe* probe = nullptr;        // only in tests
 };
 
-// Returns the error of an interrupted generation.
-inline Status OrderCame() { return Cancelled("a newer order came"); }
-
 // The job state of a member between two generations.
 struct HeldState {
   int64_t step = 0;  // last committed step
@@ -88,64 +85,22 @@ struct HeldState {
   std::string bytes;  // EncodeState
 };
 
-class JobMember {
- public:
-  virtual ~JobMember() = default;
-
-  // Takes part in a generation until its end. The end is either a trained job, with its result at
-  // the root, or an error. After the error of a broken link, which the member has reported, the
-  // links stay up. The caller waits for a newer order, and then runs again or destroys this object.
-  struct End {
-    Status status;                   // OK, or why the job cannot continue on this worker
-    bool broken = false;             // a link broke or states differ; the next generation recovers
-    bool left = false;               // the job continues without this member
-    bool root = false;               // this member writes the bundle
-    TrainingOrder order;             // order of the generation in which it ended
-    std::optional<Trained> trained;  // set with status OK
-  };
-  virtual End Run(const TrainingOrder& order) = 0;
-  // Interrupt ends the present Run soon, and later ones until Rearm.
-  virtual void Interrupt() = 0;
-  virtual void Rearm() = 0;
-  // Reports that all members of that generation are ready.
-  virtual void Proceed(const espalier::cluster::Proceed& proceed) = 0;
-  // Loads the rows of a generation that will follow the running one, and reports MemberReady.
-  virtual void Prepare(const TrainingOrder& order) = 0;
-  // At the root: ends the present generation.
-  virtual void SwitchTo(Generation next) = 0;
-  // At the root: makes the next step of that generation the last one of the job.
-  virtual void EndEarly(Generation generation) = 0;
-  // Drops the links of the last generation.
-  virtual void Disconnect() = 0;
-  // Returns the present state. Called on the job's thread while Run is not running.
-  virtual HeldState Held() const = 0;
-  // Returns the newest state that all members had. Step 0: none.
-  virtual HeldState Agreed() const = 0;
-  // Returns whether the held state may be wrong: states differed, or the last run was out of
-  // memory.
-  virtual bool differs() const = 0;
-};
-
 // `spec`, `profile` and `peers` must outlive the member.
 template <typename T>
-class TypedJobMember final : public JobMember {
+class JobMember {
  public:
-  static Result<std::unique_ptr<TypedJobMember>> Make(
-      const spec::JobSpec& spec, std::shared_ptr<const spec::TableProfile> profile, int threads,
-      rpc::PeerNetwork& peers, MemberHooks hooks);
-  ~TypedJobMember() override;
+  static Result<std::unique_ptr<JobMember>> Make(const spec::JobSpec& spec,
+                                                 std::shared_ptr<const spec::TableProfile> profile,
+                                                 int threads, rpc::PeerNetwork& peers,
+                                                 MemberHooks hooks);
+  ~JobMember();
 
-  End Run(const TrainingOrder& order) override;
-  void Interrupt() override;
-  void Rearm() override;
-  void Proceed(const espalier::cluster::Proceed& proceed) override;
-  void Prepare(const TrainingOrder& order) override;
-  void SwitchTo(Generation next) override;
-  void EndEarly(Generation generation) override;
-  void Disconnect() override;
-  HeldState Held() const override;
-  HeldState Agreed() const override;
-  bool differs() const override { return differs_; }
+  // Takes part in a generation, and in planned ones that follow it, until the end of the run. After
+  // a broken link, which the member has reported, the links stay up. The caller waits for a newer
+  // order, and then runs again or destroys this object.
+  member::EndRun Run(const member::TrainingOrder& order);
+  // Passes in Interrupt, Rearm, ProceedCame, Prepare, SwitchTo or EndEarly.
+  void Post(member::MemberEvent event);
 
   // Called within find_state: the state from which to continue instead of a new model, or only its
   // first weights.
@@ -154,12 +109,22 @@ class TypedJobMember final : public JobMember {
   // Called within find_state if the state is unknown. Then the job fails unless another member is
   // further.
   void CouldNotRead(Status why) { unread_ = std::move(why); }
-  // Called while Run is not running. step() returns the committed steps of the held state. holder()
-  // returns the member with the newest state when this member last trained asynchronously, or none.
+
+  // The rest is called on the job's thread while Run is not running, or within find_state.
+  // Returns the committed steps of the held state.
   int64_t step() const { return machine_.state().step; }
+  // Returns the member with the newest state when this member last trained asynchronously, or none.
   WorkerId holder() const { return holder_; }
   const training::TrainingPlan& plan() const { return machine_.plan(); }
-
+  // Returns the present state.
+  HeldState Held() const;
+  // Returns the newest state that all members had. Step 0: none.
+  HeldState Agreed() const;
+  // Returns whether the held state may be wrong: states differed, or the last run was out of
+  // memory.
+  bool differs() const;
+  // Returns the results. REQUIRES: the last run has finished the job.
+  Trained trained() const;
   // Returns the trained weights, flat.
   const AlignedVector<T>& parameters() const { return machine_.state().parameters; }
   const model::NetworkShape& shape() const { return shape_; }
@@ -171,54 +136,72 @@ class TypedJobMember final : public JobMember {
   const std::vector<std::string>& accepted() const { return machine_.state().accepted; }
 
  private:
-  TypedJobMember(const spec::JobSpec& spec, std::shared_ptr<const spec::TableProfile> profile,
-                 model::NetworkShape shape, int threads, rpc::PeerNetwork& peers,
-                 MemberHooks hooks);
-  // Its place in a generation.
-  struct Place {
-    TrainingOrder order;
-    std::vector<plan::TreePlace> tree;
-    plan::LeafSpan own;
-    bool root = false;
+  // The links of one generation, and the object that works with them: a trainer with its reducer,
+  // or the exchange of asynchronous training.
+  struct Links {
+    std::unique_ptr<Reducer> reducer;
+    std::unique_ptr<Trainer<T>> trainer;
+    std::unique_ptr<AsyncExchange> exchange;
   };
-  // Returns kResourceExhausted if its memory plan exceeds the limit.
-  Result<Place> PlaceIn(const TrainingOrder& order);
+
+  JobMember(const spec::JobSpec& spec, std::shared_ptr<const spec::TableProfile> profile,
+            model::NetworkShape shape, int threads, rpc::PeerNetwork& peers, MemberHooks hooks);
+
+  // Returns the next action for the job's thread.
+  member::MemberAction NextAction();
+  void PerformAtOnce(member::MemberAction& action);  // REQUIRES: mutex_ is held
+  void StartStaging(const member::StageRows& action);
+  Status Stage(const member::StageRows& action);
+  void JoinStaging();
+
+  // Each function performs the action on the job's thread, and posts its result if it has one.
+  void Perform(const member::CloseLinks&);
+  void Perform(const member::OpenLinks& action);
+  void Perform(const member::SetLinksAside&);
+  void Perform(const member::CloseLinksAside&) { before_ = {}; }
+  void Perform(const member::FindState& action);
+  void Perform(const member::Revert&);
+  void Perform(const member::CoverRows& action);
+  void Perform(const member::AdoptRows& action);
+  void Perform(const member::FetchState& action);
+  void Perform(const member::OfferState& action);
+  void Perform(const member::WithdrawState&);
+  void Perform(const member::AgreeOnPresent&) { agreed_ = machine_.state(); }
+  void Perform(const member::HoldCompared&) { compared_ = machine_.state(); }
+  void Perform(const member::AgreeOnCompared&);
+  void Perform(const member::OfferCheckpoint& action);
+  void Perform(const member::ReportHistory& action);
+  void Perform(const member::NextRound& action);
+  void Perform(const member::RunRound& action) { Post(links_.trainer->RunRound(action)); }
+  void Perform(const member::SendSums& action) { Post(links_.trainer->SendSums(action)); }
+  void Perform(const member::Commit&) { Post(links_.trainer->Commit()); }
+  void Perform(const member::RunLoop& action);
+
+  // Returns kResourceExhausted if the memory plan of that place exceeds the limit.
+  Status PlanMemoryOf(const member::Place& place);
   data::RowRanges RangesOf(plan::LeafSpan own) const;
-  Status Reserve(const Place& place) const;
-  void Connect(const Place& place);
+  Status Reserve(const member::Place& place) const;
   // Returns whether training is asynchronous. Then the links lead from all members to the root.
   bool async() const { return spec_.train.mode == spec::TrainMode::kAsync; }
-  // Joins a planned generation whose members are about to begin it, or have begun it.
-  Status Join(const Place& place);
-  Status Begin(const Place& place);
-  // Returns the order of the next generation, if this worker is a member of it.
-  std::optional<TrainingOrder> TakePrepared(Generation next);
-  Status SwitchInto(const Place& before, const Place& place);
-  void StopPreparing();
-  // Reverts to the newest state that all members had. A member that never had one begins again, and
-  // is then behind.
-  void Revert();
-  Result<espalier::cluster::Proceed> WaitForProceed(const TrainingOrder& order);
-  Status Level(const TrainingOrder& order, const espalier::cluster::Proceed& proceed);
-  void OfferState(const TrainingOrder& order);
-  // Fetches the state. `round`: required round; none: any round of the holder.
-  Status FetchState(const TrainingOrder& order, int32_t holder, std::optional<uint64_t> round);
-  Result<TrainerEnd> TrainOn(const Place& place);
-  std::unique_ptr<StepLoop> MakeLoop(const Place& place, const TrainerOptions& options);
-  TrainerHooks Hooks(const Place& place);
-  void LogParts(JobId job) const;
-  void Probe(Generation generation, TrainerHooks& hooks);
-  static RootState RootStateOf(const Place& place, const training::TrainingState<T>& state);
-  void TellPace(const cluster::StartTraining& order, const std::vector<double>& leaf_ms);
-  void TellBroken(const cluster::StartTraining& order, int32_t member, const Status& why);
-  void Withdraw();
+  std::function<void(int32_t, const Status&)> OnBroken(const member::Place& place);
+  TrainerOptions OptionsOf(const member::Place& place) const;
+  TrainerHooks HooksOf(const member::PlaceRef& place);
+  AsyncHooks AsyncHooksOf(const member::PlaceRef& place);
+  std::function<void(const StepReport&)> ReportsOf(const member::Place& place);
+  // Fetches the state of a member once, and makes it the present one.
+  member::StateFetched Fetch(const member::Place& place, int32_t holder);
+  // Fetches the state at the end of an asynchronous generation, until the holder offers it.
+  Status FetchRound(const member::Place& place, uint64_t round);
+  void Pause(int64_t us);  // ends early if this run is interrupted
   bool interrupted() const;
+  static RootState RootStateOf(const member::Place& place, const training::TrainingState<T>& state);
+  void LogParts(JobId job) const;
 
   const spec::JobSpec& spec_;
   const std::shared_ptr<const spec::TableProfile> profile_;
   const int32_t leaves_;
-  const model::NetworkShape
-      shape_;  // copy of the machine's shape, for any thread, because machine_ is replaced
+  const model::NetworkShape shape_;  // the machine's; for any thread, because machine_ is replaced
+  const training::TrainingPlan plan_;  // the machine's at first; for any thread
   rpc::PeerNetwork& peers_;
   const MemberHooks hooks_;
   ComputePool pool_;
@@ -227,32 +210,34 @@ class TypedJobMember final : public JobMember {
   OwnRows rows_;
   StoredRows<T> row_source_;
   StepTimes times_;
-  int64_t begun_us_ = 0, pace_told_us_ = 0;
-  bool broken_ = false;  // a link outside the reducer broke, or states differ
-  bool differs_ = false;
+  std::optional<training::FinishAction> finish_;
+  int64_t begun_us_ = 0;  // start of asynchronous training
   Status unread_;
   WorkerId holder_;
-  std::unique_ptr<Exchange> exchange_;  // last generation's: a Reducer or AsyncExchange, by mode
-  std::unique_ptr<Exchange> before_;    // previous generation's, until all members have left it
+  Links links_;   // the last generation's
+  Links before_;  // the previous generation's, until all members have left it
   std::optional<training::TrainingState<T>> compared_;  // state that the step in flight compares
-  std::optional<training::TrainingState<T>>
-      agreed_;  // newest state that all members had, or a checkpoint
+  // Newest state that all members had, or a checkpoint.
+  std::optional<training::TrainingState<T>> agreed_;
   std::optional<rpc::MemberKey> offered_;
 
   mutable std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
-  bool interrupted_ = false;
-  std::optional<espalier::cluster::Proceed> proceed_;
-  StepLoop* trainer_ = nullptr;  // set while one runs
-  Generation running_;           // the present generation
-  Generation switch_to_;         // next generation, as ordered
-  Generation ends_early_;        // the generation that ends the job, as ordered
-  std::optional<TrainingOrder> prepared_;
-  std::thread preparing_;                 // newest preparation; waits for the one before it
-  std::atomic<uint64_t> preparation_{0};  // number of the newest; older ones stop
+  member::MemberCore core_;
+  std::deque<member::MemberAction> todo_;  // for the job's thread
+  Trainer<T>* trainer_ = nullptr;          // of links_
+  AsyncTrainer<T>* loop_ = nullptr;        // set while one runs
+  Status abort_;                           // why the work of the present generation must end
+  std::optional<member::EndLoop> end_loop_;
+  std::thread staging_;                      // newest; waits for the one before it
+  std::atomic<uint64_t> staging_number_{0};  // of the newest StageRows; 0: stopped
 };
 
-extern template class TypedJobMember<float>;
-extern template class TypedJobMember<double>;
+extern template class JobMember<float>;
+extern template class JobMember<double>;
+
+// The member of a job, by the type of its weights. It has none before its first training.
+using AnyJobMember = std::variant<std::monostate, std::unique_ptr<JobMember<float>>,
+                                  std::unique_ptr<JobMember<double>>>;
 
 }  // namespace espalier::worker

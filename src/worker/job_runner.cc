@@ -86,7 +86,7 @@ void JobRunner::TakeTokens(const spec::StorageTokens& tokens) {
   for (const spec::StorageToken& token : tokens) tokens_->Put(token.file_system, token.text);
 }
 
-void JobRunner::Train(TrainingOrder order) { GiveOrder(std::move(order)); }
+void JobRunner::Train(member::TrainingOrder order) { GiveOrder(std::move(order)); }
 
 void JobRunner::Keep(KeepOrder order) { GiveOrder(order); }
 
@@ -95,7 +95,7 @@ void JobRunner::GiveOrder(Order order) {
     std::lock_guard lock(mutex_);
     next_ = std::move(order);
     interrupted_ = true;
-    if (member_) member_->Interrupt();
+    PostToMember(member::Interrupt{});
   }
   changed_.notify_all();
 }
@@ -103,25 +103,25 @@ void JobRunner::GiveOrder(Order order) {
 void JobRunner::Proceed(const espalier::cluster::Proceed& order) {
   std::lock_guard lock(mutex_);
   proceed_ = order;
-  if (member_) member_->Proceed(order);
+  PostToMember(member::ProceedCame{order});
 }
 
-void JobRunner::Prepare(TrainingOrder order) {
+void JobRunner::Prepare(member::TrainingOrder order) {
   {
     std::lock_guard lock(mutex_);
-    if (member_ && !next_) return member_->Prepare(order);
+    if (has_member() && !next_) return PostToMember(member::Prepare{order});
   }
   GiveOrder(std::move(order));
 }
 
 void JobRunner::SwitchTo(Generation next) {
   std::lock_guard lock(mutex_);
-  if (member_) member_->SwitchTo(next);
+  PostToMember(member::SwitchTo{next});
 }
 
 void JobRunner::EndEarly(Generation generation) {
   std::lock_guard lock(mutex_);
-  if (member_) member_->EndEarly(generation);
+  PostToMember(member::EndEarly{generation});
 }
 
 void JobRunner::Abort(Status why) {
@@ -129,10 +129,18 @@ void JobRunner::Abort(Status why) {
     std::lock_guard lock(mutex_);
     if (aborted_.exchange(true)) return;
     interrupted_ = true;
-    if (member_) member_->Interrupt();
+    PostToMember(member::Interrupt{});
   }
   changed_.notify_all();
   LogDebug(ToString(job_) + " ends here: " + why.ToString());
+}
+
+void JobRunner::PostToMember(const member::MemberEvent& event) {
+  std::visit(
+      [&](auto& member) {
+        if constexpr (requires { member->Post(event); }) member->Post(event);
+      },
+      member_);
 }
 
 void JobRunner::Tell(cluster::FromWorker message) {
@@ -144,7 +152,7 @@ std::optional<JobRunner::Order> JobRunner::WaitForOrder() {
   changed_.wait(lock, [this] { return aborted_ || next_.has_value(); });
   if (aborted_) return std::nullopt;
   interrupted_ = false;
-  if (member_) member_->Rearm();
+  PostToMember(member::Rearm{});
   return std::exchange(next_, std::nullopt);
 }
 
@@ -200,7 +208,8 @@ Result<ProfileOne> JobRunner::WorkOf(const cluster::StartProfiling& order) {
     ESPALIER_ASSIGN_OR_RETURN(scoring_, ScoringWork::Make(*files_, *scoring_spec_, *order.input,
                                                           order.request_id, order.model_sha256));
   }
-  if (interrupted_) return OrderCame();  // the job's leftovers may have been removed already
+  if (interrupted_)
+    return member::OrderCame();  // the job's leftovers may have been removed already
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
   return ProfileOne([this](const storage::FileSystem& files,
                            int32_t shard) -> Result<ShardOutcome> {
@@ -286,7 +295,8 @@ Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::TablePro
     Tell(cluster::ProfilingProgress{job_, rows.generation, bytes_read});
   };
   const WatchedFiles files(
-      input_files(), [&] { return interrupted_ || rows.cancelled() ? OrderCame() : Status::Ok(); },
+      input_files(),
+      [&] { return interrupted_ || rows.cancelled() ? member::OrderCame() : Status::Ok(); },
       after_read);
   const int64_t memory_bytes = std::max<int64_t>(0, options_.memory_bytes_max - rows.memory_bytes);
   const bool beside = shards_->FitsBeside(profile, rows.ranges, memory_bytes);
@@ -304,7 +314,7 @@ Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::TablePro
     results[i] = Load(*loader, files, sources[i]);
   });
   profiled_.clear();
-  if (interrupted_ || rows.cancelled()) return OrderCame();
+  if (interrupted_ || rows.cancelled()) return member::OrderCame();
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
   if (cached_files_) {
     LogInfo(ToString(job_) + " has read " + HumanBytes(cached_files_->bytes_fetched()) +

@@ -63,12 +63,12 @@ class JobRunner {
   JobId job() const { return job_; }
   // Begins a newer generation of the job, which replaces the current work.
   void Profile(cluster::StartProfiling order);
-  void Train(TrainingOrder order);
+  void Train(member::TrainingOrder order);
   // Reports that all members of that generation are ready.
   void Proceed(const espalier::cluster::Proceed& order);
   // Prepares a generation that follows the current one without a pause. If this worker has no
   // current one, it joins the prepared one.
-  void Prepare(TrainingOrder order);
+  void Prepare(member::TrainingOrder order);
   // Reports that all members of the prepared generation are ready. The root then ends the current
   // one.
   void SwitchTo(Generation next);
@@ -98,7 +98,7 @@ class JobRunner {
   bool over() const { return over_; }
 
  private:
-  using Order = std::variant<cluster::StartProfiling, TrainingOrder, KeepOrder>;
+  using Order = std::variant<cluster::StartProfiling, member::TrainingOrder, KeepOrder>;
 
   void Run();
   // Returns the next order. None: aborted.
@@ -112,10 +112,12 @@ class JobRunner {
   }
   // Returns the work that the order requires for each shard.
   Result<ProfileOne> WorkOf(const cluster::StartProfiling& order);
-  Status Perform(const TrainingOrder& order);
+  Status Perform(const member::TrainingOrder& order);
   Status Perform(const KeepOrder& order);
   template <typename T>
-  Status Train(const TrainingOrder& order);
+  Status Train(const member::TrainingOrder& order);
+  template <typename T>
+  Status MakeMember(const member::TrainingOrder& order);
   // Gets the right to write the output in a generation (bundle/output.h). Safe from any thread.
   Status Reserve(const bundle::WriterName& writer);
   void ReleaseReserved();
@@ -137,18 +139,25 @@ class JobRunner {
   Status FindState(const cluster::StartTraining& order);
   // Finds the first state of a new member of the job.
   template <typename T>
-  Status Begin(const cluster::StartTraining& order, TypedJobMember<T>& member);
+  Status Begin(const cluster::StartTraining& order, JobMember<T>& member);
   // Finds the state from which a member of asynchronous training begins another generation.
   template <typename T>
-  Status BeginAgain(TypedJobMember<T>& member, const cluster::StartTraining& order);
+  Status BeginAgain(JobMember<T>& member, const cluster::StartTraining& order);
   template <typename T>
-  Result<std::optional<training::TrainingState<T>>> LoadNewest(const TypedJobMember<T>& member,
+  Result<std::optional<training::TrainingState<T>>> LoadNewest(const JobMember<T>& member,
                                                                const cluster::StartTraining& order);
   // Writes the bundle and reports the result.
   template <typename T>
-  Status Finish(const cluster::StartTraining& order, int32_t self, const TypedJobMember<T>& member,
+  Status Finish(const cluster::StartTraining& order, int32_t self, const JobMember<T>& member,
                 const Trained& trained);
   void Tell(cluster::FromWorker message);
+  // REQUIRES for the next three: mutex_ is held, or the caller is the job's thread.
+  bool has_member() const { return member_.index() != 0; }
+  void PostToMember(const member::MemberEvent& event);
+  template <typename T>
+  JobMember<T>& member() {
+    return *std::get<std::unique_ptr<JobMember<T>>>(member_);
+  }
 
   const RunnerOptions options_;
   const JobId job_;
@@ -173,7 +182,7 @@ class JobRunner {
   std::unique_ptr<JobShards> shards_;  // training jobs
   std::vector<data::ProfiledShard> profiled_;
   std::unique_ptr<JobCheckpoints> checkpoints_;  // exists as long as a member does
-  TrainingOrder newest_;                         // newest order to train
+  member::TrainingOrder newest_;                 // newest order to train
   Generation generation_;  // current one, or the newest that ended on this worker
   std::string arithmetic_id_;
   bool begun_ = false;  // the member has read its first state
@@ -186,7 +195,7 @@ class JobRunner {
   std::optional<Order> next_;
   std::set<bundle::WriterName> reserved_;
   std::optional<espalier::cluster::Proceed> proceed_;
-  std::unique_ptr<JobMember> member_;  // set once, by the job's thread
+  AnyJobMember member_;  // set once, by the job's thread
 
   std::thread thread_;  // last: started when all other members exist
 };

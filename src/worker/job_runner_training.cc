@@ -11,10 +11,11 @@
 #include "src/worker/bundle_writer.h"
 #include "src/worker/job_runner.h"
 #include "src/worker/resume.h"
+#include "src/worker/training_order.h"
 
 namespace espalier::worker {
 
-Status JobRunner::Perform(const TrainingOrder& order) {
+Status JobRunner::Perform(const member::TrainingOrder& order) {
   generation_ = order.order.generation;
   if (scoring_spec_) return Internal("there is nothing to train in a job that scores");
   return spec_.model.precision == spec::Precision::kFloat64 ? Train<double>(order)
@@ -22,53 +23,58 @@ Status JobRunner::Perform(const TrainingOrder& order) {
 }
 
 template <typename T>
-Status JobRunner::Train(const TrainingOrder& order) {
-  if (!member_) {
-    spec_ = spec::Sized(std::move(spec_), order.order.profile->train_rows);
-    MemberHooks hooks;
-    hooks.tell = [this](cluster::FromWorker message) { Tell(std::move(message)); };
-    hooks.on_step = [this](int64_t step) { step_ = step; };
-    hooks.find_state = [this](const cluster::StartTraining& start) { return FindState<T>(start); };
-    hooks.reserve_output = [this](const cluster::StartTraining& start, int32_t self) {
-      return Reserve(WriterOf(start, self));
-    };
-    hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
-    hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
-    hooks.probe = options_.probe;
-    hooks.sum_timeout_ms = options_.sum_timeout_ms;
-    hooks.memory_bytes_max = std::min(options_.memory_bytes_max, PhysicalMemoryBytes());
-    hooks.load = [this](const spec::TableProfile& profile, const OwnRows::Request& rows) {
-      return LoadRows(profile, rows);
-    };
-    ESPALIER_ASSIGN_OR_RETURN(
-        auto made, TypedJobMember<T>::Make(spec_, order.order.profile, options_.threads, peers_,
-                                           std::move(hooks)));
-    ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, model::ArithmeticId());
-    checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
-    std::lock_guard lock(mutex_);
-    member_ = std::move(made);
-    if (proceed_) member_->Proceed(*proceed_);
-    if (interrupted_) member_->Interrupt();
-  }
+Status JobRunner::Train(const member::TrainingOrder& order) {
+  if (!has_member()) ESPALIER_RETURN_IF_ERROR(MakeMember<T>(order));
   if (order.order.reverts && order.self == 0) checkpoints_->DropUncompared();
   over_ = false;
   newest_ = order;
-  auto& member = static_cast<TypedJobMember<T>&>(*member_);
-  JobMember::End end = member.Run(order);
-  if (end.order.order.generation > generation_) {  // planned changes have led to a later one
-    newest_ = end.order;
+  JobMember<T>& member = this->member<T>();
+  member::EndRun end = member.Run(order);
+  if (end.place && end.place->at().generation > generation_) {  // after planned changes
+    newest_ = end.place->order;
     generation_ = newest_.order.generation;
   }
   // The links stay up until the next order or the release. Dropping them would discard data that
   // slower members have not read yet, and would look like another lost member.
   const bool goes_on = interrupted_ || end.broken || end.left;
-  if (goes_on || !end.status.ok() || !end.root) ReleaseReserved();
+  if (goes_on || !end.status.ok() || !end.place->root()) ReleaseReserved();
   if (goes_on) return Status::Ok();
   ESPALIER_RETURN_IF_ERROR(std::move(end.status));
-  if (end.root) {
-    ESPALIER_RETURN_IF_ERROR(Finish(end.order.order, end.order.self, member, *end.trained));
+  if (end.place->root()) {
+    ESPALIER_RETURN_IF_ERROR(
+        Finish(end.place->start(), end.place->self(), member, member.trained()));
   }
   over_ = true;
+  return Status::Ok();
+}
+
+template <typename T>
+Status JobRunner::MakeMember(const member::TrainingOrder& order) {
+  spec_ = spec::Sized(std::move(spec_), order.order.profile->train_rows);
+  MemberHooks hooks;
+  hooks.report = [this](cluster::FromWorker message) { Tell(std::move(message)); };
+  hooks.on_step = [this](int64_t step) { step_ = step; };
+  hooks.find_state = [this](const cluster::StartTraining& start) { return FindState<T>(start); };
+  hooks.reserve_output = [this](const cluster::StartTraining& start, int32_t self) {
+    return Reserve(WriterOf(start, self));
+  };
+  hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
+  hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
+  hooks.probe = options_.probe;
+  hooks.sum_timeout_ms = options_.sum_timeout_ms;
+  hooks.memory_bytes_max = std::min(options_.memory_bytes_max, PhysicalMemoryBytes());
+  hooks.load = [this](const spec::TableProfile& profile, const OwnRows::Request& rows) {
+    return LoadRows(profile, rows);
+  };
+  ESPALIER_ASSIGN_OR_RETURN(
+      auto made,
+      JobMember<T>::Make(spec_, order.order.profile, options_.threads, peers_, std::move(hooks)));
+  ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, model::ArithmeticId());
+  checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
+  std::lock_guard lock(mutex_);
+  member_ = std::move(made);
+  if (proceed_) PostToMember(member::ProceedCame{*proceed_});
+  if (interrupted_) PostToMember(member::Interrupt{});
   return Status::Ok();
 }
 
@@ -100,7 +106,7 @@ void JobRunner::ReleaseReserved() {
 
 template <typename T>
 Result<std::optional<training::TrainingState<T>>> JobRunner::LoadNewest(
-    const TypedJobMember<T>& member, const cluster::StartTraining& order) {
+    const JobMember<T>& member, const cluster::StartTraining& order) {
   ResumeOptions options;
   options.data_fingerprint = order.profile->data_fingerprint;
   options.arithmetic_id = arithmetic_id_;
@@ -112,7 +118,7 @@ Result<std::optional<training::TrainingState<T>>> JobRunner::LoadNewest(
 
 template <typename T>
 Status JobRunner::FindState(const cluster::StartTraining& order) {
-  auto& member = static_cast<TypedJobMember<T>&>(*member_);
+  JobMember<T>& member = this->member<T>();
   Status found;
   if (!begun_ && member.step() == 0) {
     found = Begin(order, member);
@@ -126,7 +132,7 @@ Status JobRunner::FindState(const cluster::StartTraining& order) {
 }
 
 template <typename T>
-Status JobRunner::Begin(const cluster::StartTraining& order, TypedJobMember<T>& member) {
+Status JobRunner::Begin(const cluster::StartTraining& order, JobMember<T>& member) {
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
   if (!state) {
     if (!spec_.train.initial) return Status::Ok();
@@ -146,7 +152,7 @@ Status JobRunner::Begin(const cluster::StartTraining& order, TypedJobMember<T>& 
 // state. If the holder is lost, the checkpoint is further than the state from which this member
 // began. If it is not lost, the other members take the state from it.
 template <typename T>
-Status JobRunner::BeginAgain(TypedJobMember<T>& member, const cluster::StartTraining& order) {
+Status JobRunner::BeginAgain(JobMember<T>& member, const cluster::StartTraining& order) {
   const auto holds = [&](const cluster::Member& m) { return m.worker == member.holder(); };
   if (std::any_of(order.members.begin(), order.members.end(), holds)) return Status::Ok();
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
@@ -159,8 +165,15 @@ Status JobRunner::BeginAgain(TypedJobMember<T>& member, const cluster::StartTrai
 Status JobRunner::Perform(const KeepOrder& order) {
   cluster::StateKept told{order.at.job, order.at.generation, 0, {}, {}};
   HeldState held;
-  const bool agreed = order.reverts || (member_ && member_->differs());
-  if (member_) held = agreed ? member_->Agreed() : member_->Held();
+  bool agreed = order.reverts;
+  std::visit(
+      [&](const auto& member) {
+        if constexpr (requires { member->Held(); }) {
+          agreed = agreed || member->differs();
+          held = agreed ? member->Agreed() : member->Held();
+        }
+      },
+      member_);
   if (held.step > 0) {
     auto path = checkpoints_->Keep(newest_, held, agreed);
     if (path.ok()) {
@@ -176,7 +189,7 @@ Status JobRunner::Perform(const KeepOrder& order) {
 
 template <typename T>
 Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
-                         const TypedJobMember<T>& member, const Trained& trained) {
+                         const JobMember<T>& member, const Trained& trained) {
   const training::FinishAction& f = trained.finish;
   const spec::TableProfile& profile = *order.profile;
   cluster::JobDone done{order.job, order.generation, {}};

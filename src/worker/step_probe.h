@@ -1,4 +1,4 @@
-// Events of training steps and scored shards for a test, which may corrupt or delay them. The
+// Events of training steps and scored shards for a test, which may record or delay them. The
 // shipped program has no probe.
 //
 // Thread rule: see each function.
@@ -18,7 +18,7 @@ class StepProbe {
 
   // Called between two rounds, after `step` committed steps, with the member's parameters. On the
   // job's thread.
-  virtual void OnBoundary(int64_t step, std::span<std::byte> parameters) = 0;
+  virtual void OnBoundary(int64_t step, std::span<const std::byte> parameters) = 0;
   // Called with the rows (global indices) that the leaf adds to `step` (0-based) in that
   // generation, before any part of the sum is sent. On any compute thread.
   virtual void OnLeaf(Generation generation, int64_t step, int64_t epoch, int32_t leaf,

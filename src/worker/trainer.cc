@@ -1,8 +1,8 @@
 #include "src/worker/trainer.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "src/base/checksum.h"
 #include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
 #include "src/training/update.h"
@@ -10,7 +10,6 @@
 namespace espalier::worker {
 namespace {
 
-constexpr double kPaceSmoothing = 0.2;
 constexpr size_t kStepTimesMax = 1 << 20;  // the newest steps of a long job are not recorded
 
 }  // namespace
@@ -24,8 +23,7 @@ int64_t RoundBytesMax(const training::TrainingPlan& plan, size_t bytes_a_paramet
   for (const plan::Bucket& b : table.buckets) bytes += b.size * element + kMessageBytesMin;
   for (const int64_t totals :
        {model::TotalsSize(plan.shape, model::TotalsKind::kTraining), plan.EvaluationNumbersMax()}) {
-    const int64_t doubles =
-        totals + training::kStepExtras + kMemberNumbers * members + plan::kBucketAlignment;
+    const int64_t doubles = totals + training::SignalNumbers(members) + plan::kBucketAlignment;
     bytes += doubles * static_cast<int64_t>(sizeof(double)) + kMessageBytesMin;
   }
   return bytes;
@@ -52,62 +50,18 @@ template StepReport ReportOf<double>(const training::StepMachine<double>&);
 
 template <typename T>
 Trainer<T>::Trainer(training::StepMachine<T>& machine, TrainerOptions options,
-                    const RowSource<T>& rows, ComputePool& pool, Reducer& reducer, bool is_root,
-                    StepTimes& times, TrainerHooks hooks)
+                    const RowSource<T>& rows, ComputePool& pool, Reducer& reducer, StepTimes& times,
+                    TrainerHooks hooks)
     : machine_(machine),
       options_(options),
       pool_(pool),
       reducer_(reducer),
-      is_root_(is_root),
       times_(times),
       hooks_(std::move(hooks)),
       work_(machine.plan(),
             {options.shuffle, options.leaves, options.own, machine.plan().StepsPerEpoch(), false,
-             kMemberNumbers * options.members},
+             training::kMemberNumbers * options.members},
             rows, pool) {}
-
-template <typename T>
-Result<TrainerEnd> Trainer<T>::Run() {
-  model::PrepareComputeThread();
-  last_report_us_ = last_step_us_ = hooks_.now_us();
-  training::Action action = machine_.Resume();
-  for (;;) {
-    TellHistory();
-    if (auto* failed = std::get_if<training::FailAction>(&action)) return failed->error;
-    if (auto* finish = std::get_if<training::FinishAction>(&action)) {
-      return TrainerEnd{std::move(*finish), {}};
-    }
-    // An update is never skipped, because its gradient's statistics are counted already.
-    auto* update = std::get_if<training::UpdateAction>(&action);
-    if (aborted_ && update == nullptr) {
-      std::lock_guard lock(abort_mutex_);
-      return abort_reason_;
-    }
-    if (next_ && update == nullptr) return TrainerEnd{std::nullopt, next_};
-    Result<training::Action> next = Internal("no action");
-    if (update != nullptr) next = Perform(*update);
-    if (auto* gradient = std::get_if<training::GradientAction>(&action)) next = Perform(*gradient);
-    if (auto* evaluate = std::get_if<training::EvaluateAction>(&action)) next = Perform(*evaluate);
-    if (!next.ok()) return next.status();
-    action = std::move(next).value();
-  }
-}
-
-template <typename T>
-void Trainer<T>::TellHistory() {
-  const std::vector<spec::HistoryRow>& rows = machine_.state().history;
-  for (; options_.history_told < rows.size(); ++options_.history_told) {
-    if (!hooks_.on_history) continue;
-    hooks_.on_history(static_cast<int64_t>(options_.history_told), rows[options_.history_told]);
-  }
-}
-
-template <typename T>
-Result<std::vector<collective::Payload>> Trainer<T>::WaitTotals() {
-  auto totals = reducer_.WaitTotals(options_.reduce_timeout_ms);
-  if (totals.ok() && hooks_.on_first_totals) std::exchange(hooks_.on_first_totals, nullptr)();
-  return totals;
-}
 
 template <typename T>
 void Trainer<T>::Abort(Status why) {
@@ -120,70 +74,154 @@ void Trainer<T>::Abort(Status why) {
 }
 
 template <typename T>
-Result<training::Action> Trainer<T>::Perform(const training::GradientAction& step) {
+member::Failed Trainer<T>::Aborted() {
+  std::lock_guard lock(abort_mutex_);
+  return {abort_reason_};
+}
+
+template <typename T>
+member::RoundReached Trainer<T>::NextRound() {
+  model::PrepareComputeThread();
+  last_report_us_ = last_step_us_ = hooks_.now_us();
+  action_ = machine_.Resume();
+  return Reached();
+}
+
+template <typename T>
+member::RoundReached Trainer<T>::Reached() const {
+  using Kind = member::RoundReached::Kind;
+  member::RoundReached reached;
+  reached.round = machine_.state().round;
+  reached.step = machine_.state().step;
+  reached.evaluations = machine_.state().history.size();
+  if (std::holds_alternative<training::EvaluateAction>(action_)) reached.kind = Kind::kEvaluation;
+  if (std::holds_alternative<training::FinishAction>(action_)) reached.kind = Kind::kFinish;
+  if (const auto* failed = std::get_if<training::FailAction>(&action_)) {
+    reached.kind = Kind::kFail;
+    reached.error = failed->error;
+  }
+  return reached;
+}
+
+template <typename T>
+member::MemberEvent Trainer<T>::RunRound(const member::RunRound& action) {
+  if (const auto* step = std::get_if<training::GradientAction>(&action_)) {
+    return Perform(*step, action.checksum);
+  }
+  return Perform(std::get<training::EvaluateAction>(action_));
+}
+
+template <typename T>
+member::MemberEvent Trainer<T>::Perform(const training::GradientAction& step, bool checksum) {
   if (hooks_.on_boundary) hooks_.on_boundary();
   reducer_.BeginRound(machine_.state().round, work_.round_shape());
-
-  const int64_t begin_us = hooks_.now_us();
+  begun_us_ = hooks_.now_us();
   typename LeafWork<T>::OnLeaf on_leaf;
   if (hooks_.on_leaf) {
     on_leaf = [&](int32_t leaf, auto rows) { hooks_.on_leaf(step, leaf, rows); };
   }
-  const auto aborted = [this] { return aborted_.load(); };
   work_.RunLeaves(machine_.state().parameters.data(),
-                  {step.epoch, step.step_of_epoch, step.step, step.fit}, on_leaf, aborted);
-  if (aborted()) {
-    std::lock_guard lock(abort_mutex_);
-    return abort_reason_;
+                  {step.epoch, step.step_of_epoch, step.step, step.fit}, on_leaf,
+                  [this] { return aborted_.load(); });
+  if (aborted_) return Aborted();
+  leaves_us_ = hooks_.now_us();
+  member::LeavesDone done;
+  if (checksum) done.state_checksum = StateChecksum();
+  done.checkpoint_due = hooks_.checkpoint_due && hooks_.checkpoint_due();
+  return done;
+}
+
+// Returns a checksum of all numbers that later weights depend on.
+template <typename T>
+int64_t Trainer<T>::StateChecksum() const {
+  const training::TrainingState<T>& state = machine_.state();
+  const size_t bytes = state.parameters.size() * sizeof(T);
+  uint32_t crc = Crc32c(state.parameters.data(), bytes);
+  for (const AlignedVector<T>& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
+  for (const AlignedVector<T>* more :
+       {&state.accumulated, &state.averaged, &state.ensemble.weights}) {
+    crc = Crc32c(more->data(), more->size() * sizeof(T), crc);
   }
-  const int64_t leaves_us = hooks_.now_us();
-  const int64_t elapsed_ms = (leaves_us - options_.begun_us) / 1000;
+  return int64_t{crc} + 1;
+}
+
+template <typename T>
+member::MemberEvent Trainer<T>::SendSums(const member::SendSums& action) {
   const int64_t extras = model::TotalsSize(machine_.plan().shape, model::TotalsKind::kTraining);
-  if (is_root_) {
-    const bool late = options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms;
-    work_.own_stats()[extras + training::kExtraTimeIsUp] = ends_early_ ? training::kEndedByRequest
-                                                           : late      ? training::kEndedByTime
-                                                                       : 0;
-    work_.own_stats()[extras + training::kExtraSwitch] = static_cast<double>(switch_to_);
-    const bool due = !Compares(step.step) && hooks_.agreement_due && hooks_.agreement_due();
-    work_.own_stats()[extras + training::kExtraAgree] = due ? 1 : 0;
-  }
-  AddOwnNumbers(step);
+  const auto numbers = static_cast<size_t>(training::SignalNumbers(options_.members));
+  training::EncodeSignals(action.root ? &*action.root : nullptr, action.own, options_.self,
+                          {work_.own_stats() + extras, numbers});
   work_.Gradients(
       [this](uint32_t bucket, collective::Payload nodes) {
         reducer_.Contribute(bucket, std::move(nodes));
       },
-      aborted);
-
+      [this] { return aborted_.load(); });
   const int64_t gradients_us = hooks_.now_us();
-  ESPALIER_ASSIGN_OR_RETURN(totals_, WaitTotals());
-  times_.sums.leaves_ms += static_cast<double>(leaves_us - begin_us) / 1000;
-  times_.sums.gradients_ms += static_cast<double>(gradients_us - leaves_us) / 1000;
+  auto totals = reducer_.WaitTotals(options_.reduce_timeout_ms);
+  if (!totals.ok()) return member::Failed{totals.status()};
+  totals_ = *std::move(totals);
+  times_.sums.leaves_ms += static_cast<double>(leaves_us_ - begun_us_) / 1000;
+  times_.sums.gradients_ms += static_cast<double>(gradients_us - leaves_us_) / 1000;
   times_.sums.wait_ms += static_cast<double>(hooks_.now_us() - gradients_us) / 1000;
-  const double leaf_ms = static_cast<double>(gradients_us - begin_us) / 1000 /
-                         static_cast<double>(options_.own.end - options_.own.begin);
-  leaf_ms_ += (leaf_ms - leaf_ms_) * (leaf_ms_ == 0 ? 1 : kPaceSmoothing);
-  const double* stats = work_.StatsOf(totals_);
-  ESPALIER_RETURN_IF_ERROR(HearMembers(step, stats + extras + training::kStepExtras));
-  next_ = {static_cast<uint64_t>(stats[extras + training::kExtraSwitch])};
-  compares_next_ = stats[extras + training::kExtraAgree] != 0;
-  rows_done_ += static_cast<int64_t>(stats[model::kTotalRows]);
-  return machine_.OnGradient(std::vector<double>(stats, stats + extras + training::kStepExtras));
+  member::TotalsCame came;
+  came.leaf_ms = static_cast<double>(gradients_us - begun_us_) / 1000 /
+                 static_cast<double>(options_.own.end - options_.own.begin);
+  came.signals = training::DecodeSignals({work_.StatsOf(totals_) + extras, numbers});
+  return came;
 }
 
 template <typename T>
-Result<training::Action> Trainer<T>::Perform(const training::UpdateAction& update) {
+member::MemberEvent Trainer<T>::Perform(const training::EvaluateAction& evaluate) {
+  const int64_t size = machine_.EvaluationSize(evaluate.measure);
+  const bool tries = evaluate.measure == training::Measure::kTrials;
+  const Measured measured{evaluate.measure, size, tries ? machine_.Trials() : model::Trials()};
+  reducer_.BeginRound(machine_.state().round, {{0, size}});
+  Report(true, 0);
+  const auto parts = machine_.EvaluationParts();
+  const auto sums = work_.Evaluate(
+      evaluate.set, parts, measured, [this] { return aborted_.load(); },
+      [this](double share) { ReportEvaluation(share); });
+  if (sums.empty()) return Aborted();  // some rows were skipped: the sum must not be sent
+  AlignedVector<double> nodes;
+  for (const std::vector<double>& node : sums) nodes.insert(nodes.end(), node.begin(), node.end());
+  reducer_.Contribute(0, collective::MakePayload(std::move(nodes)));
+  auto totals = reducer_.WaitTotals(options_.reduce_timeout_ms);
+  if (!totals.ok()) return member::Failed{totals.status()};
+  totals_ = *std::move(totals);
+  return member::TotalsCame{};
+}
+
+template <typename T>
+member::RoundReached Trainer<T>::Commit() {
+  if (const auto* evaluate = std::get_if<training::EvaluateAction>(&action_)) {
+    const auto* sums = reinterpret_cast<const double*>(totals_[0].data);
+    const int64_t size = machine_.EvaluationSize(evaluate->measure);
+    action_ = machine_.OnEvaluation(std::vector<double>(sums, sums + size));
+    last_step_us_ = hooks_.now_us();  // an evaluation is not part of the next step's time
+  } else {
+    const double* stats = work_.StatsOf(totals_);
+    rows_done_ += static_cast<int64_t>(stats[model::kTotalRows]);
+    action_ = machine_.OnGradient(std::vector<double>(
+        stats, stats + model::TotalsSize(machine_.plan().shape, model::TotalsKind::kTraining) +
+                   training::kStepExtras));
+  }
+  // A left-out step that ends a group of accumulated steps is followed by an update without totals.
+  while (const auto* update = std::get_if<training::UpdateAction>(&action_)) {
+    action_ = Update(training::UpdateAction(*update));
+  }
+  totals_.clear();
+  return Reached();
+}
+
+template <typename T>
+training::Action Trainer<T>::Update(const training::UpdateAction& update) {
   const int64_t begin_us = hooks_.now_us();
   const bool finite = training::PerformUpdate<T>(
       machine_.plan(), update, work_.chunks(),
-      // A left-out step that only ends a group has no totals.
       [&](int64_t c) { return totals_.empty() ? nullptr : work_.ChunkOf(totals_, c); },
       [&](int64_t n, const auto& body) { pool_.ParallelFor(n, body); }, machine_.state());
-  if (!finite) {
-    totals_.clear();
-    return machine_.OnNonfiniteGradient();
-  }
   totals_.clear();
+  if (!finite) return machine_.OnNonfiniteGradient();
   times_.sums.update_ms += static_cast<double>(hooks_.now_us() - begin_us) / 1000;
   const int64_t step = machine_.state().step;
   training::Action next = machine_.OnUpdated();
@@ -204,6 +242,16 @@ void Trainer<T>::ReportStep() {
   last_report_us_ = now;
   last_report_rows_ = rows_done_;
   Report(false, 0);
+}
+
+// Reports an evaluation. Its time does not count for the pace of steps.
+template <typename T>
+void Trainer<T>::ReportEvaluation(double evaluated_share) {
+  const int64_t now = hooks_.now_us();
+  if (now - last_report_us_ < options_.report_interval_us) return;
+  last_report_us_ = now;
+  last_report_rows_ = rows_done_;
+  Report(true, evaluated_share);
 }
 
 template <typename T>

@@ -4,37 +4,20 @@
 
 namespace espalier::worker {
 
-Result<plan::Ownership> OwnershipOf(const cluster::StartTraining& order, int64_t leaves) {
-  plan::Ownership ownership;
-  int32_t at = 0;
-  for (const cluster::LeafInterval& i : order.leaves) {
-    if (i.begin != at || i.end <= i.begin) {
-      return FailedPrecondition("the coordinator's leaf intervals do not follow each other");
-    }
-    ownership.intervals.push_back({i.begin, i.end});
-    at = i.end;
-  }
-  if (at != leaves || ownership.intervals.size() != order.members.size()) {
-    return FailedPrecondition("the coordinator's leaf intervals do not cover the job's " +
-                              std::to_string(leaves) + " leaves");
-  }
-  return ownership;
-}
-
-rpc::LinksRequest LinksOf(const TrainingOrder& order, const std::vector<plan::TreePlace>& places,
-                          bool star, int64_t round_bytes) {
+rpc::LinksRequest LinksOf(const member::Place& place, bool star, int64_t round_bytes) {
+  const cluster::StartTraining& start = place.start();
   rpc::LinksRequest request;
-  request.incarnation = order.order.incarnation;
-  request.job = order.order.job;
-  request.generation = order.order.generation;
-  request.self = static_cast<uint32_t>(order.self);
-  for (const cluster::Member& m : order.order.members) {
+  request.incarnation = start.incarnation;
+  request.job = start.job;
+  request.generation = start.generation;
+  request.self = static_cast<uint32_t>(place.self());
+  for (const cluster::Member& m : start.members) {
     request.addresses.push_back(m.address);
     request.names.push_back(m.name);
   }
-  for (const auto& [a, b] : plan::EdgesOf(places, star)) {
-    if (a == order.self) request.partners.push_back(static_cast<uint32_t>(b));
-    if (b == order.self) request.partners.push_back(static_cast<uint32_t>(a));
+  for (const auto& [a, b] : plan::EdgesOf(place.tree, star)) {
+    if (a == place.self()) request.partners.push_back(static_cast<uint32_t>(b));
+    if (b == place.self()) request.partners.push_back(static_cast<uint32_t>(a));
   }
   request.queue_bytes_max = 2 * kVectorsARoundMax * round_bytes;
   return request;

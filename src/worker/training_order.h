@@ -1,5 +1,4 @@
-// The coordinator's order to take part in a generation, in the form for a member: the owners of the
-// leaves, and the links to open.
+// A member's place in a generation, in the form for its links and for messages to people.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -8,29 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
 #include "src/bundle/writer_name.h"
 #include "src/cluster/messages.h"
-#include "src/plan/ownership.h"
+#include "src/member/place.h"
 #include "src/rpc/peer.h"
 
 namespace espalier::worker {
 
-// A generation in which to take part, as order.members[self].
-struct TrainingOrder {
-  cluster::StartTraining order;
-  int32_t self = 0;
-};
-
-// Returns the owners of the leaves. kFailedPrecondition: the intervals do not cover all `leaves`,
-// one per member.
-Result<plan::Ownership> OwnershipOf(const cluster::StartTraining& order, int64_t leaves);
-
-// Returns the links to the member's neighbours in `places`, the generation's tree. With `star`, the
-// links are between its root and all other members. `round_bytes`: limit for the messages of a
-// round.
-rpc::LinksRequest LinksOf(const TrainingOrder& order, const std::vector<plan::TreePlace>& places,
-                          bool star, int64_t round_bytes);
+// Returns the links to the member's neighbors in the generation's tree. With `star`, the links are
+// between its root and all other members. `round_bytes`: limit for the messages of a round.
+rpc::LinksRequest LinksOf(const member::Place& place, bool star, int64_t round_bytes);
 
 // Returns a member as the writer of the job's files.
 inline bundle::WriterName WriterOf(const cluster::StartTraining& order, int32_t self) {

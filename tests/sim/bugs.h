@@ -1,5 +1,5 @@
-// Bugs to plant into the simulated shells, which prove that the checks find them. They exist only
-// in the simulation.
+// Bugs to plant into the simulation, which prove that the checks find them. The cores are the
+// shipped ones. A bug of a core changes an event or an action at its border (planted.cc).
 #pragma once
 
 #include <array>
@@ -47,6 +47,16 @@ enum class Bug {
   kDoNotFence,             // older writers keep their slots
   kFillAnySlot,            // a bundle that moves into a missing slot creates it
   kReserveLate,            // the root creates its slot at the commit, not before it is ready
+  kAgreeBeforeVote,        // a member takes its state for agreed before the members compared it
+  kRevertAlways,           // a member goes back although no states differed
+  kReadyOneRoundLate,      // a member reports the round after the one in flight
+  kStampUnasked,           // the root ends a generation without an order
+  kWithdrawAtOnce,         // the holder does not offer its state
+  kDoNotAbort,             // a member waits for the totals after a broken link or a newer order
+  kForgetBrokenLink,       // a member does not report a broken link
+  kForgetDivergence,       // a member does not report that the states differ
+  kSkipHistoryRow,         // the root does not report an evaluation
+  kBreakOfBeforeCounts,    // a broken link of the generation before counts for the present one
   kCount,
 };
 
@@ -92,6 +102,16 @@ inline constexpr std::array<const char*, kBugs> kBugNames = {
     "do not fence",
     "fill any slot",
     "reserve late",
+    "agree before the vote",
+    "go back always",
+    "ready one round late",
+    "stamp without an order",
+    "do not offer the state",
+    "do not abort a round",
+    "forget a broken link",
+    "forget that states differ",
+    "skip a row of the history",
+    "count a break of the generation before",
 };
 
 }  // namespace espalier::sim

@@ -153,7 +153,7 @@ void Checks::Restored(const SimWorker& worker, const ToyJob& toy, const MemberPo
   reached_.erase({&worker, &state});
 }
 
-void Checks::MemberFails(const SimWorker& worker, const SimMember::End& end) {
+void Checks::MemberFails(const SimWorker& worker, const member::EndRun& end) {
   if (end.joining && end.status.code() == StatusCode::kUnavailable) return;
   Fail(Name(worker) + " fails its job: " + end.status.ToString());
 }

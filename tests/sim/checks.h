@@ -60,7 +60,7 @@ class Checks {
   void Restored(const SimWorker& worker, const ToyJob& toy, const MemberPoint& point,
                 const training::TrainingState<Real>& state);
   // A member fails its job. No fault causes this, except that a joining member may fail to prepare.
-  void MemberFails(const SimWorker& worker, const SimMember::End& end);
+  void MemberFails(const SimWorker& worker, const member::EndRun& end);
   // A bundle becomes the output. Checks its weights, and that no later job with this output has
   // trained.
   void Written(const std::string& output, const SimBundle& bundle);

@@ -1,7 +1,9 @@
 #include "tests/sim/member.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "src/base/checksum.h"
 #include "src/training/state_codec.h"
 #include "tests/sim/worker.h"
 #include "tests/sim/world.h"
@@ -9,13 +11,186 @@
 namespace espalier::sim {
 namespace {
 
-Status Interrupted() { return Cancelled("a newer order came"); }
+constexpr int64_t kPaceSteps = 4;
+
+member::MemberCoreOptions OptionsOf(const ToyJob& toy) {
+  member::MemberCoreOptions options;
+  options.leaves = toy.leaves();
+  options.agreement_steps = kAgreementSteps;
+  options.pace_steps = kPaceSteps;
+  return options;
+}
+
+int64_t ChecksumOf(const training::TrainingState<Real>& state) {
+  const size_t bytes = state.parameters.size() * sizeof(Real);
+  uint32_t crc = Crc32c(state.parameters.data(), bytes);
+  for (const auto& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
+  for (const auto* more : {&state.accumulated, &state.averaged}) {
+    crc = Crc32c(more->data(), more->size() * sizeof(Real), crc);
+  }
+  return int64_t{crc} + 1;
+}
 
 }  // namespace
 
 SimMember::SimMember(World& world, SimWorker& worker, ToyJob& toy, Hooks hooks)
-    : world_(world), worker_(worker), toy_(toy), hooks_(std::move(hooks)), machine_(toy.plan()) {
+    : world_(world),
+      worker_(worker),
+      toy_(toy),
+      hooks_(std::move(hooks)),
+      core_(OptionsOf(toy)),
+      machine_(toy.plan()) {
   machine_.Begin();
+}
+
+void SimMember::Post(member::MemberEvent event) {
+  Distort(event);
+  for (auto& action : core_.Step(std::move(event), world_.queue.now_us())) {
+    todo_.push_back(std::move(action));
+  }
+  if (std::exchange(performing_, true)) return;
+  while (!todo_.empty() && !worker_.Boundary()) {
+    const member::MemberAction action = std::move(todo_.front());
+    todo_.pop_front();
+    if (PerformWrongly(action)) continue;
+    std::visit([this](const auto& a) { Perform(a); }, action);
+  }
+  performing_ = false;
+}
+
+void SimMember::Stop() {
+  ++life_;
+  ++staging_;
+  flight_ = 0;
+  todo_.clear();
+  Perform(member::CloseLinks{});
+}
+
+void SimMember::After(int64_t us, std::function<void()> f) {
+  worker_.After(us, [this, life = life_, f = std::move(f)] {
+    if (life == life_) f();
+  });
+}
+
+bool SimMember::recovering() const {
+  return core_.phase() == Phase::kFinding || core_.phase() == Phase::kCovering ||
+         core_.phase() == Phase::kReady;
+}
+
+// ---- links -----------------------------------------------------------------------------------
+
+void SimMember::StandAt(const member::Place& place) {
+  if (place.at() == cluster::JobPoint{point_.job, point_.generation}) return;
+  moved_ = own_.end > 0;
+  own_before_ = std::exchange(own_, place.own);
+  std::vector<WorkerId>& workers = workers_of_[place.at().generation];
+  for (const cluster::Member& m : place.start().members) workers.push_back(m.worker);
+  point_ = {place.start().incarnation, place.at().job, place.at().generation,
+            static_cast<uint32_t>(place.self())};
+}
+
+void SimMember::Perform(const member::CloseLinks&) {
+  world_.peers.Withdraw(point_);
+  Perform(member::CloseLinksAside{});
+  if (std::exchange(linked_, false)) world_.peers.Close(point_);
+  reducer_.reset();
+}
+
+void SimMember::Perform(const member::OpenLinks& action) {
+  const member::Place& place = *action.place;
+  StandAt(place);
+  failure_ = {};
+  reducer_ = std::make_unique<collective::TreeReducer>(
+      collective::ReduceIdentity{point_.incarnation, point_.job, point_.generation},
+      place.tree[static_cast<size_t>(place.self())]);
+  if (place.alone()) return;
+  std::vector<uint32_t> partners;
+  for (const auto& [a, b] : plan::EdgesOf(place.tree)) {
+    if (a == place.self()) partners.push_back(static_cast<uint32_t>(b));
+    if (b == place.self()) partners.push_back(static_cast<uint32_t>(a));
+  }
+  std::vector<SimWorker*> workers;
+  for (const cluster::Member& m : place.start().members) {
+    workers.push_back(&world_.AtAddress(m.address));
+  }
+  linked_ = true;
+  world_.peers.Open(worker_, point_, workers, partners, this);
+}
+
+void SimMember::Perform(const member::SetLinksAside&) {
+  Perform(member::CloseLinksAside{});
+  if (std::exchange(linked_, false)) before_ = point_;
+}
+
+void SimMember::Perform(const member::CloseLinksAside&) {
+  if (const auto point = std::exchange(before_, std::nullopt)) world_.peers.Close(*point);
+}
+
+void SimMember::OnBroken(Generation generation, uint32_t member, Status why) {
+  if (generation == point_.generation && failure_.ok()) failure_ = why.Wrap("a link broke");
+  if (world_.bugs(Bug::kDropLinksAtOnce) && std::exchange(linked_, false)) {
+    world_.peers.Close(point_);
+  }
+  Post(member::LinkBroke{generation, static_cast<int32_t>(member), std::move(why)});
+}
+
+void SimMember::OnMessage(collective::ReduceMessage message) {
+  if (!reducer_ || message.job != point_.job || message.generation != point_.generation) return;
+  if (message.round > machine_.state().round) {
+    world_.fired(Fault::kEarlyRound);
+    if (world_.bugs(Bug::kDropEarlyMessages)) return;
+  }
+  Reduce(reducer_->OnMessage(std::move(message)));
+}
+
+void SimMember::Inject(const collective::ReduceMessage& message) {
+  if (!reducer_ || reducer_->failed()) return;
+  const collective::ReduceActions actions = reducer_->OnMessage(message);
+  world_.checks.Ignored(worker_, actions);
+}
+
+// ---- rows and states -------------------------------------------------------------------------
+
+void SimMember::Perform(const member::CoverRows& action) {
+  StandAt(*action.place);
+  After(rows_.Holds(own_) ? 200 : 1000 + world_.dice.Below(200'000), [this, place = action.place] {
+    if (place->start().planned && world_.Strikes(Fault::kPreparationFails)) {
+      return Post(member::RowsCovered{Unavailable("its rows cannot be read")});
+    }
+    rows_.Cover(place->own);
+    if (place->root()) hooks_.reserve_output(place->order);
+    Post(member::RowsCovered{{}, machine_.state().round});
+  });
+}
+
+void SimMember::Perform(const member::StageRows& action) {
+  After(1000 + world_.dice.Below(200'000), [this, action, staging = ++staging_] {
+    if (staging != staging_) return;
+    if (world_.Strikes(Fault::kPreparationFails)) {
+      return Post(member::RowsStaged{action.number, Unavailable("its rows cannot be read")});
+    }
+    if (!world_.bugs(Bug::kSwitchWithoutRows)) rows_.Stage(action.place->own);
+    if (action.place->root()) hooks_.reserve_output(action.place->order);
+    Post(member::RowsStaged{action.number, {}});
+  });
+}
+
+void SimMember::Perform(const member::AdoptRows& action) {
+  world_.checks.Switches(worker_, point_, action.place->at().generation);
+  rows_.Adopt(action.place->own);
+  const std::vector<WorkerId>& before = workers_of_[point_.generation];
+  const auto& members = action.place->start().members;
+  const bool joined = std::any_of(members.begin(), members.end(), [&](const cluster::Member& m) {
+    return std::find(before.begin(), before.end(), m.worker) == before.end();
+  });
+  world_.fired(joined                           ? Fault::kGrew
+               : before.size() > members.size() ? Fault::kShrank
+                                                : Fault::kLeavesMoved);
+}
+
+void SimMember::Perform(const member::FindState& action) {
+  hooks_.find_state(action.place->start());
+  Post(member::StateFound{});
 }
 
 void SimMember::GoOnFrom(training::TrainingState<Real> state) {
@@ -23,175 +198,230 @@ void SimMember::GoOnFrom(training::TrainingState<Real> state) {
   machine_ = training::StepMachine<Real>(machine_.plan(), std::move(state));
 }
 
-void SimMember::Disconnect() {
-  world_.peers.Withdraw(point_);
-  CloseBefore();
-  if (std::exchange(linked_, false)) world_.peers.Close(point_);
-  reducer_.reset();
+void SimMember::Perform(const member::Revert&) {
+  machine_ = training::StepMachine<Real>(machine_.plan());
+  machine_.Begin();
+  if (!agreed_.empty()) {
+    machine_ = training::StepMachine<Real>(machine_.plan(),
+                                           *training::DecodeState<Real>(agreed_, machine_.plan()));
+  }
+  world_.checks.Restored(worker_, toy_, point_, machine_.state());
 }
 
-void SimMember::Stop() {
-  ++run_;
-  StopPreparing();
-  state_ = State::kIdle;
-  Disconnect();
-}
-
-void SimMember::After(int64_t us, std::function<void()> f) {
-  worker_.After(us, [this, run = run_, f = std::move(f)] {
-    if (run == run_ && state_ != State::kIdle) f();
+void SimMember::Perform(const member::FetchState& action) {
+  After(action.delay_us, [this, action] {
+    MemberPoint point = point_;
+    point.member = static_cast<uint32_t>(action.holder);
+    const cluster::Member& holder = action.place->start().members[point.member];
+    world_.peers.Fetch(worker_, world_.AtAddress(holder.address), point,
+                       [this, life = life_](const Result<std::string>& bytes) {
+                         if (life == life_) TakeState(bytes);
+                       });
   });
 }
 
-void SimMember::Finish(Status status, bool left) {
-  StopPreparing();
-  state_ = State::kIdle;
-  const bool broken = broken_ || std::exchange(diverged_, false);
-  hooks_.on_end({std::move(status), broken, left, joining_, root_, order_.generation,
-                 MemberOrder{order_, self_}});
+void SimMember::TakeState(const Result<std::string>& bytes) {
+  if (!bytes.ok()) return Post(member::StateFetched{bytes.status()});
+  auto state = training::DecodeState<Real>(*bytes, machine_.plan());
+  if (!state.ok()) return Post(member::StateFetched{{}, state.status()});
+  Forget(*state);
+  world_.fired(core_.joining() ? Fault::kJoined : Fault::kStateFetched);
+  machine_ = training::StepMachine<Real>(machine_.plan(), *std::move(state));
+  Post(member::StateFetched{{}, {}, machine_.state().round});
 }
 
-// ---- a generation begins ---------------------------------------------------------------------
-
-void SimMember::Run(const MemberOrder& order) {
-  ++run_;
-  StopPreparing();
-  Disconnect();
-  if (order.order.reverts && trained_ && !world_.bugs(Bug::kDoNotGoBack)) GoBack();
-  differs_ = false;
-  Place(order);
-  joining_ = order.order.planned && !world_.bugs(Bug::kJoinAsIfAtFirst);
-  if (!joining_) Connect();
-  Load();
+void SimMember::Perform(const member::OfferState&) {
+  world_.peers.Offer(point_,
+                     std::make_shared<const std::string>(training::EncodeState(machine_.state())));
 }
 
-void SimMember::Place(const MemberOrder& order) {
-  if (own_.end > 0) {
-    own_before_ = own_;
-    moved_ = true;
+void SimMember::Perform(const member::WithdrawState&) { world_.peers.Withdraw(point_); }
+
+void SimMember::Perform(const member::AgreeOnPresent&) {
+  agreed_ = training::EncodeState(machine_.state());
+}
+
+void SimMember::Perform(const member::HoldCompared&) {
+  compared_ = training::EncodeState(machine_.state());
+}
+
+bool SimMember::FlipBit() {
+  if (flight_ == 0) return false;
+  auto& parameters = machine_.state().parameters;
+  auto* bytes = reinterpret_cast<uint8_t*>(parameters.data());
+  // A high bit of the mantissa. A flipped exponent gives infinite numbers, which other checks find.
+  // The effect of a low bit can disappear by rounding before the next comparison.
+  const auto at = static_cast<size_t>(world_.dice.Below(static_cast<int64_t>(parameters.size())));
+  bytes[at * sizeof(Real) + 2] ^= static_cast<uint8_t>(1 << world_.dice.Below(7));
+  return true;
+}
+
+// ---- rounds ----------------------------------------------------------------------------------
+
+void SimMember::Perform(const member::NextRound&) {
+  history_before_ = machine_.state().history.size();
+  Reach(machine_.Resume());
+}
+
+void SimMember::Reach(training::Action action) {
+  world_.checks.Reached(worker_, point_, toy_, machine_.state());
+  action_ = std::move(action);
+  member::RoundReached reached;
+  reached.round = machine_.state().round;
+  reached.step = machine_.state().step;
+  reached.evaluations = machine_.state().history.size();
+  using Kind = member::RoundReached::Kind;
+  if (std::holds_alternative<training::EvaluateAction>(action_)) reached.kind = Kind::kEvaluation;
+  if (std::holds_alternative<training::FinishAction>(action_)) reached.kind = Kind::kFinish;
+  if (const auto* failed = std::get_if<training::FailAction>(&action_)) {
+    reached.kind = Kind::kFail;
+    reached.error = failed->error;
   }
-  order_ = order.order;
-  self_ = order.self;
-  const cluster::LeafInterval& own = order_.leaves[static_cast<size_t>(self_)];
-  own_ = {own.begin, own.end};
-  root_ = IsRoot(order);
-  alone_ = order_.leaves.size() == 1;
-  broken_ = false;
-  failure_ = {};
-  next_ = {};
+  Post(std::move(reached));
+}
+
+void SimMember::Perform(const member::ReportHistory& action) {
+  const auto& rows = machine_.state().history;
+  for (size_t i = action.first; i < rows.size(); ++i) {
+    hooks_.tell(
+        cluster::HistoryEntry{point_.job, point_.generation, rows[i], static_cast<int64_t>(i)});
+  }
+}
+
+void SimMember::Perform(const member::RunRound& action) {
+  const collective::RoundShape shape = toy_.ShapeOf(action_);
+  flight_ = ++flights_;
   stamped_ = false;
-  pace_sum_.assign(order_.leaves.size(), 0);
-  pace_steps_ = 0;
-  point_ = {order_.incarnation, order_.job, order_.generation, static_cast<uint32_t>(self_)};
-}
-
-bool SimMember::IsRoot(const MemberOrder& order) const {
-  std::vector<plan::LeafSpan> intervals;
-  for (const cluster::LeafInterval& i : order.order.leaves) intervals.push_back({i.begin, i.end});
-  return TreeOf(intervals, toy_.leaves())[static_cast<size_t>(order.self)].is_root();
-}
-
-void SimMember::Connect() {
-  std::vector<plan::LeafSpan> intervals;
-  for (const cluster::LeafInterval& i : order_.leaves) intervals.push_back({i.begin, i.end});
-  reducer_ = std::make_unique<collective::TreeReducer>(
-      collective::ReduceIdentity{order_.incarnation, order_.job, order_.generation},
-      TreeOf(intervals, toy_.leaves())[static_cast<size_t>(self_)]);
-  if (alone_) return;
-  std::vector<uint32_t> partners;
-  for (const auto& [a, b] : plan::EdgesOf(TreeOf(intervals, toy_.leaves()))) {
-    if (a == self_) partners.push_back(static_cast<uint32_t>(b));
-    if (b == self_) partners.push_back(static_cast<uint32_t>(a));
-  }
-  std::vector<SimWorker*> workers;
-  for (const cluster::Member& m : order_.members) workers.push_back(&world_.AtAddress(m.address));
-  linked_ = true;
-  world_.peers.Open(worker_, point_, workers, partners, this);
-}
-
-void SimMember::Load() {
-  state_ = State::kLoading;
-  After(rows_.Holds(own_) ? 200 : 1000 + world_.dice.Below(200'000), [this] { Loaded(); });
-}
-
-void SimMember::Loaded() {
-  if (interrupted_) return Finish(Interrupted());
-  if (joining_ && world_.Strikes(Fault::kPreparationFails)) {
-    return Finish(Unavailable("its rows cannot be read"));
-  }
-  rows_.Cover(own_);
-  if (root_) hooks_.reserve_output({order_, self_});
-  hooks_.tell(cluster::MemberReady{order_.job, order_.generation, machine_.state().round});
-  if (order_.planned && !joining_) return Train();  // only with Bug::kJoinAsIfAtFirst
-  if (joining_) {
-    state_ = State::kFetching;
-    return FetchState(static_cast<uint32_t>(order_.holder), world_.queue.now_us());
-  }
-  state_ = State::kWaiting;
-  if (world_.bugs(Bug::kBeginBeforeLevel)) return Train();
-  if (proceed_ && proceed_->generation == order_.generation) Level(*proceed_);
-}
-
-void SimMember::Proceed(const espalier::cluster::Proceed& proceed) {
-  proceed_ = proceed;
-  if (world_.bugs(Bug::kFetchFromBehind) && proceed.holder != self_) {
-    const auto members = static_cast<int32_t>(std::max<size_t>(1, order_.members.size()));
-    proceed_->holder = (proceed.holder + 1) % members;
-  }
-  if (state_ == State::kWaiting && proceed.generation == order_.generation && !interrupted_) {
-    After(50, [this] {
-      if (state_ == State::kWaiting) Level(*proceed_);
-    });
-  }
-}
-
-// ---- interruption and broken links -----------------------------------------------------------
-
-void SimMember::Interrupt() {
-  interrupted_ = true;
-  if (failure_.ok()) failure_ = Interrupted();
-  if (state_ == State::kIdle) return;
-  After(20 + world_.dice.Below(500), [this] {
-    if (!interrupted_) return;
-    if (state_ == State::kTotals) return Settle();
-    if (state_ != State::kComputing) Finish(Interrupted());
+  totals_.assign(shape.size(), {});
+  early_.clear();
+  missing_ = shape.size();
+  if (!rows_.Holds(own_)) world_.checks.Fail("a member begins a round without its rows");
+  own_sums_ = toy_.Contribute(action_, WeightsFor(machine_, action_), Use());
+  if (linked_) Reduce(reducer_->BeginRound(machine_.state().round, shape));
+  if (flight_ == 0) return;
+  compute_us_ = std::max<int64_t>(1, worker_.ComputeUs() * (own_.end - own_.begin) / toy_.leaves());
+  if (!std::holds_alternative<training::GradientAction>(action_)) return Contribute();
+  member::LeavesDone done;
+  if (action.checksum) done.state_checksum = ChecksumOf(machine_.state());
+  done.checkpoint_due = core_.place()->root() && hooks_.checkpoint_due(machine_.state().step);
+  After(compute_us_, [this, done, flight = flight_] {
+    if (flight == flight_) Post(done);
   });
 }
 
-void SimMember::OnBroken(Generation generation, uint32_t member, Status why) {
-  if (generation != order_.generation) return;
-  if (!std::exchange(broken_, true)) TellBroken(member, why);
-  if (failure_.ok()) failure_ = why.Wrap("a link broke");
-  if (world_.bugs(Bug::kDropLinksAtOnce) && std::exchange(linked_, false)) {
-    world_.peers.Close(point_);
-  }
-  if (state_ == State::kTotals)
-    After(20, [this] {
-      if (state_ == State::kTotals) Settle();
+void SimMember::Perform(const member::SendSums& action) {
+  if (flight_ == 0) return;
+  stamped_ = action.root && action.root->next;
+  toy_.Say(action_, action, core_.place()->self(), own_sums_);
+  Contribute();
+}
+
+// Schedules one bucket after another, as the threads of the pool finish them.
+void SimMember::Contribute() {
+  const bool reversed = world_.dice.Once(4);
+  const int64_t part_us = compute_us_;
+  int64_t us = 0;
+  for (size_t i = 0; i < own_sums_.size(); ++i) {
+    const size_t bucket = reversed ? own_sums_.size() - 1 - i : i;
+    us += part_us;
+    After(us, [this, bucket, flight = flight_] {
+      if (flight != flight_ || worker_.Boundary()) return;
+      if (stamped_ && world_.Strikes(Fault::kRootLostAtSwitch)) return worker_.Crash(true);
+      if (linked_) return Reduce(reducer_->OnOwn(static_cast<uint32_t>(bucket), own_sums_[bucket]));
+      Reduce({{}, {{static_cast<uint32_t>(bucket), own_sums_[bucket]}}, {}});
     });
-}
-
-void SimMember::TellBroken(uint32_t member, const Status& why) {
-  if (interrupted_) return;  // for a newer generation, others close their links of this one
-  world_.checks.Complains(worker_, point_, member);
-  hooks_.tell(
-      cluster::LinkBroken{order_.job, order_.generation, order_.members[member].worker, why});
-}
-
-void SimMember::OnMessage(collective::ReduceMessage message) {
-  if (!reducer_ || message.job != order_.job || message.generation != order_.generation) return;
-  if (message.round > machine_.state().round) {
-    world_.fired(Fault::kEarlyRound);
-    if (world_.bugs(Bug::kDropEarlyMessages)) return;
   }
-  Perform(reducer_->OnMessage(std::move(message)));
-  if (state_ == State::kTotals) Settle();
+  compute_us_ += us;
 }
 
-void SimMember::Inject(const collective::ReduceMessage& message) {
-  if (!reducer_ || reducer_->failed()) return;
-  const collective::ReduceActions actions = reducer_->OnMessage(message);
-  world_.checks.Ignored(worker_, actions);
+void SimMember::Reduce(collective::ReduceActions actions) {
+  for (collective::ReduceMessage& m : actions.send) {
+    if (worker_.Boundary()) return;
+    world_.peers.Send(point_, std::move(m));
+  }
+  if (!actions.error.ok() && failure_.ok()) failure_ = actions.error.Wrap("the reduce broke down");
+  if (flight_ == 0) return;
+  for (collective::BucketTotal& t : actions.totals) {
+    totals_[t.bucket] = std::move(t.payload);
+    --missing_;
+  }
+  TakeEarly();
+  if (missing_ == 0 || !failure_.ok()) {
+    After(0, [this, flight = flight_] {
+      if (flight == flight_) EndRound();
+    });
+  }
+}
+
+// Ends the wait for the totals. Complete totals count even after a failure.
+void SimMember::EndRound() {
+  if (worker_.Boundary()) return;
+  flight_ = 0;
+  if (missing_ > 0) return Post(member::Failed{failure_});
+  if (!early_.empty()) totals_ = std::exchange(early_, {});
+  world_.checks.Counted(worker_, toy_, action_, totals_.back());
+  member::TotalsCame came;
+  if (std::holds_alternative<training::GradientAction>(action_)) {
+    came.signals = toy_.Heard(action_, totals_.back(), members());
+    came.leaf_ms =
+        static_cast<double>(compute_us_) / 1000 / static_cast<double>(own_.end - own_.begin);
+  }
+  signals_ = came.signals;
+  Post(std::move(came));
+}
+
+void SimMember::Perform(const member::AbortRound& action) {
+  if (failure_.ok()) failure_ = action.why;
+  After(20 + world_.dice.Below(500), [this, flight = flight_] {
+    if (flight == flight_ && flight_ != 0) EndRound();
+  });
+}
+
+void SimMember::Perform(const member::Commit&) {
+  if (CommitWrongly()) return;
+  const std::vector<double> stats = toy_.Stats(action_, totals_.back());
+  if (!std::holds_alternative<training::GradientAction>(action_)) {
+    return Reach(machine_.OnEvaluation(stats));
+  }
+  training::Action next = machine_.OnGradient(stats);
+  if (const auto* update = std::get_if<training::UpdateAction>(&next)) return Update(*update);
+  Reach(std::move(next));
+}
+
+void SimMember::Update(const training::UpdateAction& update) {
+  training::Action after = toy_.Apply(machine_, update, totals_);
+  hooks_.on_step(machine_.state().step);
+  if (core_.place()->root() && world_.dice.Once(8)) {
+    cluster::Progress p;
+    p.job = point_.job;
+    p.generation = point_.generation;
+    p.progress.step = machine_.state().step;
+    p.progress.phase = "training";
+    hooks_.tell(p);
+  }
+  Reach(std::move(after));
+}
+
+// ---- reports ---------------------------------------------------------------------------------
+
+void SimMember::Perform(const member::Report& action) {
+  if (const auto* broken = std::get_if<cluster::LinkBroken>(&action.message)) {
+    const std::vector<WorkerId>& workers = workers_of_[broken->generation];
+    const auto other = std::find(workers.begin(), workers.end(), broken->other) - workers.begin();
+    world_.checks.Complains(worker_, point_, static_cast<uint32_t>(other));
+  }
+  if (std::holds_alternative<cluster::StatesDiffer>(action.message)) {
+    world_.fired(Fault::kDivergence);
+  }
+  hooks_.tell(action.message);
+}
+
+void SimMember::Perform(const member::EndRun& action) {
+  if (action.left) {
+    world_.checks.Leaves(worker_, point_, signals_->root.next);
+    world_.fired(Fault::kLeft);
+  }
+  hooks_.on_end(action);
 }
 
 }  // namespace espalier::sim

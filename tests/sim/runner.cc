@@ -33,7 +33,7 @@ void SimRunner::After(int64_t us, std::function<void()> f) {
 void SimRunner::GiveOrder(Order order) {
   next_ = std::move(order);
   interrupted_ = true;
-  if (member_) member_->Interrupt();
+  if (member_) member_->Post(member::Interrupt{});
   WakeLater();
 }
 
@@ -43,21 +43,21 @@ void SimRunner::WakeLater() {
 
 void SimRunner::Proceed(const espalier::cluster::Proceed& order) {
   proceed_ = order;
-  if (member_) member_->Proceed(order);
+  if (member_) member_->Post(member::ProceedCame{order});
 }
 
-void SimRunner::Prepare(MemberOrder order) {
-  if (member_ && !next_) return member_->Prepare(order);
+void SimRunner::Prepare(member::TrainingOrder order) {
+  if (member_ && !next_) return member_->Post(member::Prepare{std::move(order)});
   GiveOrder(std::move(order));
 }
 
 void SimRunner::SwitchTo(Generation next) {
-  if (member_) member_->SwitchTo(next);
+  if (member_) member_->Post(member::SwitchTo{next});
 }
 
 void SimRunner::Abort() {
   aborted_ = interrupted_ = true;
-  if (member_) member_->Interrupt();
+  if (member_) member_->Post(member::Interrupt{});
   if (world_.bugs(Bug::kAbortedRootWrites) && member_ && step_ > 0) {
     world_.outputs.Overwrite(
         output_, {WeightsHash(member_->machine().state().parameters), job_, Generation{1}});
@@ -82,7 +82,7 @@ void SimRunner::Wake() {
   present_ = std::exchange(next_, std::nullopt);
   interrupted_ = false;
   busy_ = true;
-  if (member_) member_->Rearm();
+  if (member_) member_->Post(member::Rearm{});
   if (std::holds_alternative<cluster::StartProfiling>(*present_)) {
     ProfileShard(0);
   } else {
@@ -109,34 +109,37 @@ void SimRunner::ProfileShard(size_t index) {
   });
 }
 
-void SimRunner::MakeMember(const cluster::StartTraining& order) {
+void SimRunner::MakeMember() {
   SimMember::Hooks hooks;
   hooks.tell = [this](cluster::FromWorker message) { Tell(std::move(message)); };
   hooks.on_step = [this](int64_t step) { step_ = step; };
-  hooks.reserve_output = [this](const MemberOrder& order) {
+  hooks.find_state = [this](const cluster::StartTraining& order) { FindState(order); };
+  hooks.reserve_output = [this](const member::TrainingOrder& order) {
     if (!world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, WriterOf(order));
   };
-  hooks.on_agreed = [this](int64_t step, const std::string& bytes) { Agreed(step, bytes); };
-  hooks.on_end = [this](const SimMember::End& end) { After(0, [this, end] { OnEnd(end); }); };
+  hooks.checkpoint_due = [this](int64_t step) { return CheckpointDue(step); };
+  hooks.on_agreed = [this](const std::string& bytes) { Agreed(bytes); };
+  hooks.on_end = [this](const member::EndRun& end) { After(0, [this, end] { OnEnd(end); }); };
   member_ = std::make_unique<SimMember>(world_, worker_, toy_, std::move(hooks));
-  if (!order.planned && order.generation.value > 1) LoadCheckpoint(order.reverts);
-  if (proceed_) member_->Proceed(*proceed_);
+  if (proceed_) member_->Post(member::ProceedCame{*proceed_});
 }
 
 void SimRunner::RunTraining() {
-  const MemberOrder& training = std::get<MemberOrder>(*present_);
-  if (!member_) MakeMember(training.order);
+  const member::TrainingOrder& training = std::get<member::TrainingOrder>(*present_);
+  if (!member_) MakeMember();
   if (training.order.reverts && training.self == 0) world_.outputs.DropUncompared(job_text_);
   over_ = false;
-  member_->Run(training);
+  member_->Post(member::TakePart{training});
 }
 
-// Loads the newest complete checkpoint, as worker/resume.cc does. After a divergence, it must be a
-// compared one. Damaged checkpoints are skipped.
-void SimRunner::LoadCheckpoint(bool reverts) {
+// Loads the newest complete checkpoint for a new member, as worker/resume.cc does. After a
+// divergence, it must be a compared one. Damaged checkpoints are skipped.
+void SimRunner::FindState(const cluster::StartTraining& order) {
+  if (std::exchange(found_, true) || order.generation.value == 1) return;
+  if (member_->machine().state().step > 0) return;  // it has joined by plan before
   const auto& kept = world_.outputs.Checkpoints(job_text_);
   for (auto c = kept.rbegin(); c != kept.rend(); ++c) {
-    if (reverts && !c->compared) continue;
+    if (order.reverts && !c->compared) continue;
     auto state = training::DecodeState<Real>(c->bytes, toy_.plan());
     if (!state.ok()) {
       world_.fired(Fault::kCheckpointRefused);
@@ -148,13 +151,18 @@ void SimRunner::LoadCheckpoint(bool reverts) {
   }
 }
 
-// Writes a checkpoint of a state that all members agree on, if one is due.
-void SimRunner::Agreed(int64_t step, std::string bytes) {
-  if (!world_.keeps_checkpoints()) return;
+bool SimRunner::CheckpointDue(int64_t step) {
+  if (!world_.keeps_checkpoints()) return false;
   if (std::exchange(checkpoints_of_, member_->point().generation) != checkpoints_of_) {
     checkpoint_step_ = step;
   }
-  if (writing_ || step / kCheckpointSteps == checkpoint_step_ / kCheckpointSteps) return;
+  return !writing_ && step / kCheckpointSteps != checkpoint_step_ / kCheckpointSteps;
+}
+
+// Writes a checkpoint of a state that all members agree on, if one is due.
+void SimRunner::Agreed(std::string bytes) {
+  const int64_t step = member_->machine().state().step;
+  if (!CheckpointDue(step)) return;
   checkpoint_step_ = step;
   writing_ = true;
   const bool half = world_.Strikes(Fault::kCheckpointHalfWritten);
@@ -169,7 +177,7 @@ void SimRunner::Agreed(int64_t step, std::string bytes) {
 // Interrupts the run between two rounds, then writes its state.
 void SimRunner::Keep(cluster::JobPoint at, bool reverts) {
   interrupted_ = true;
-  if (member_) member_->Interrupt();
+  if (member_) member_->Post(member::Interrupt{});
   cluster::StateKept kept{at.job, at.generation, 0, {}, {}};
   std::string bytes;
   if (member_ && member_->differs()) reverts = true;
@@ -187,20 +195,20 @@ void SimRunner::Keep(cluster::JobPoint at, bool reverts) {
   });
 }
 
-void SimRunner::OnEnd(const SimMember::End& end) {
+void SimRunner::OnEnd(const member::EndRun& end) {
   end_ = end;
   if (interrupted_ || end.broken || end.left) return Idle();
   if (!end.status.ok()) {
     world_.checks.MemberFails(worker_, end);
-    Tell(cluster::JobFailed{job_, end.generation, end.status});
+    Tell(cluster::JobFailed{job_, member_->point().generation, end.status});
     return Idle();
   }
-  if (end.root) return Commit();
+  if (end.place->root()) return Commit();
   over_ = true;
   Idle();
 }
 
-bundle::WriterName SimRunner::WriterOf(const MemberOrder& order) const {
+bundle::WriterName SimRunner::WriterOf(const member::TrainingOrder& order) const {
   return {job_, order.order.generation, order.self, order.order.submitted_ms};
 }
 
@@ -210,7 +218,7 @@ void SimRunner::Commit() {
 }
 
 void SimRunner::BeginCommit() {
-  const bundle::WriterName writer = WriterOf(end_.order);
+  const bundle::WriterName writer = WriterOf(end_.place->order);
   if (world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, writer);
   bundle_ = {WeightsHash(member_->machine().state().parameters), job_, writer.generation};
   commit_.emplace(writer);
@@ -239,10 +247,10 @@ void SimRunner::Committed() {
   if (interrupted_) return Idle();
   if (!commit_->status().ok()) {
     if (commit_->status().code() == StatusCode::kAborted) world_.fired(Fault::kFencedCommit);
-    Tell(cluster::JobFailed{job_, end_.generation, commit_->status()});
+    Tell(cluster::JobFailed{job_, end_.place->at().generation, commit_->status()});
     return Idle();
   }
-  cluster::JobDone done{job_, end_.generation, {}};
+  cluster::JobDone done{job_, end_.place->at().generation, {}};
   done.result.steps = member_->finish().steps;
   done.result.epochs = member_->finish().epochs;
   done.result.rows_per_epoch = toy_.plan().train_rows;

@@ -25,10 +25,10 @@ class SimRunner {
 
   JobId job() const { return job_; }
   void Profile(cluster::StartProfiling order) { GiveOrder(std::move(order)); }
-  void Train(MemberOrder order) { GiveOrder(std::move(order)); }
+  void Train(member::TrainingOrder order) { GiveOrder(std::move(order)); }
   void Proceed(const espalier::cluster::Proceed& order);
   // Prepares the generation that follows the running one. Without a running one, joins it.
-  void Prepare(MemberOrder order);
+  void Prepare(member::TrainingOrder order);
   void SwitchTo(Generation next);
   // Writes the state of a job that waits.
   void Keep(cluster::JobPoint at, bool reverts);
@@ -41,18 +41,19 @@ class SimRunner {
   void Destroy();
 
  private:
-  using Order = std::variant<cluster::StartProfiling, MemberOrder>;
+  using Order = std::variant<cluster::StartProfiling, member::TrainingOrder>;
 
   void GiveOrder(Order order);
   void WakeLater();
   void Wake();
   void ProfileShard(size_t index);
   void RunTraining();
-  void MakeMember(const cluster::StartTraining& order);
-  void LoadCheckpoint(bool reverts);
-  void Agreed(int64_t step, std::string bytes);
-  void OnEnd(const SimMember::End& end);
-  bundle::WriterName WriterOf(const MemberOrder& order) const;
+  void MakeMember();
+  void FindState(const cluster::StartTraining& order);
+  bool CheckpointDue(int64_t step);
+  void Agreed(std::string bytes);
+  void OnEnd(const member::EndRun& end);
+  bundle::WriterName WriterOf(const member::TrainingOrder& order) const;
   void Commit();
   void BeginCommit();
   void CommitStep();
@@ -70,8 +71,9 @@ class SimRunner {
   std::optional<Order> present_;
   std::optional<espalier::cluster::Proceed> proceed_;
   bool busy_ = false, interrupted_ = false, aborted_ = false, over_ = false, destroyed_ = false;
+  bool found_ = false;  // the member has looked for a checkpoint
   int64_t step_ = 0;
-  SimMember::End end_;  // end of the newest run
+  member::EndRun end_;  // end of the newest run
   Generation checkpoints_of_;
   int64_t checkpoint_step_ = 0;
   bool writing_ = false;  // writes a checkpoint

@@ -149,15 +149,19 @@ int64_t ToyJob::StatsSize(const training::Action& action) const {
   return model::TotalsSize(plan_.shape, kind) + (step ? int64_t{training::kStepExtras} : 0);
 }
 
+int64_t ToyJob::NumbersSize(const training::Action& action) const {
+  const bool step = std::holds_alternative<training::GradientAction>(action);
+  return StatsSize(action) + (step ? training::kMemberNumbers * members_heard_ : 0);
+}
+
 collective::RoundShape ToyJob::ShapeOf(const training::Action& action) const {
   collective::RoundShape shape;
   if (std::holds_alternative<training::GradientAction>(action)) {
     for (const plan::Bucket& b : table_.buckets) shape.push_back({b.size, 0});
-    shape.back().doubles += static_cast<int64_t>(kWords) * members_heard_;
   } else {
     shape.push_back({0, 0});
   }
-  shape.back().doubles += StatsSize(action) + kMarks;
+  shape.back().doubles += NumbersSize(action) + kMarks;
   return shape;
 }
 
@@ -167,7 +171,7 @@ ToyJob::LeafSum ToyJob::ComputeGradient(const training::GradientAction& step, in
   const plan::Range positions =
       plan::StepPositions(range.size(), plan_.StepsPerEpoch(), step.step_of_epoch);
   const plan::RowPermutation order(order_, 4, range.size(), plan_.train.seed, step.epoch, leaf);
-  const int64_t size = StatsSize(step);
+  const int64_t size = NumbersSize(step);
   std::vector<double> stats(static_cast<size_t>(size + kMarks), 0.0);
   std::vector<int64_t> rows;
   for (int64_t p = positions.begin; p < positions.end; ++p) {
@@ -197,7 +201,7 @@ ToyJob::LeafSum ToyJob::ComputeGradient(const training::GradientAction& step, in
 ToyJob::LeafSum ToyJob::ComputeEvaluation(const training::EvaluateAction& evaluate, int32_t leaf,
                                           const AlignedVector<Real>& parameters) {
   const plan::Range range = plan::LeafRows(SetRows(evaluate.set), leaves_, leaf);
-  const int64_t size = StatsSize(evaluate);
+  const int64_t size = NumbersSize(evaluate);
   std::vector<double> stats(static_cast<size_t>(size + kMarks), 0.0);
   std::vector<int64_t> rows;
   for (int64_t r = range.begin; r < range.end; ++r) {
@@ -291,15 +295,8 @@ Contribution ToyJob::Contribute(const training::Action& action,
     const auto it = contributions_.find(key);
     if (it != contributions_.end()) return it->second;
   }
-  static const LeafSum nothing{
-      {std::vector<double>(
-          static_cast<size_t>(model::TotalsSize(plan_.shape, model::TotalsKind::kEvaluation) +
-                              training::kStepExtras + kMarks),
-          0.0)},
-      {},
-      true};
-  LeafSum none = nothing;
-  none.stats[0].resize(static_cast<size_t>(StatsSize(action) + kMarks));
+  LeafSum none{
+      {std::vector<double>(static_cast<size_t>(NumbersSize(action) + kMarks), 0.0)}, {}, true};
   std::vector<const LeafSum*> leaves;
   LeafSum twice;
   for (int32_t l = use.own.begin; l < use.own.end; ++l) {
@@ -319,13 +316,13 @@ Contribution ToyJob::Contribute(const training::Action& action,
 
 const double* ToyJob::Marks(const training::Action& action, const collective::Payload& last) const {
   return reinterpret_cast<const double*>(last.data + ShapeOf(action).back().float_bytes()) +
-         StatsSize(action);
+         NumbersSize(action);
 }
 
 std::vector<double> ToyJob::Stats(const training::Action& action,
                                   const collective::Payload& last) const {
-  const double* end = Marks(action, last);
-  return {end - StatsSize(action), end};
+  const double* begin = Marks(action, last) - NumbersSize(action);
+  return {begin, begin + StatsSize(action)};
 }
 
 std::pair<double, double> ToyJob::RowsIn(const training::Action& action) const {

@@ -4,8 +4,7 @@
 //
 // The statistics of a round contain three more numbers for the checks: the counted leaves, the
 // number of rows, and the sum of the rows' names. In the counted leaves, digit l in base 4 is the
-// number of times that leaf l was counted. The statistics of a step also contain what members
-// report about themselves (worker/trainer.h).
+// number of times that leaf l was counted.
 //
 // Thread rule: one thread.
 #pragma once
@@ -21,6 +20,7 @@
 
 #include "src/base/ids.h"
 #include "src/collective/tree_reducer.h"
+#include "src/member/member_core.h"
 #include "src/model/leaf_pass.h"
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
@@ -32,27 +32,10 @@ namespace espalier::sim {
 
 using Real = float;
 
-inline constexpr size_t kWords = 2;  // numbers per member
-
 enum Mark : int64_t { kMarkLeaves = 0, kMarkRows = 1, kMarkNames = 2, kMarks = 3 };
 
 // A member's sums of one round: one payload per bucket, with the member's canonical nodes.
 using Contribution = std::vector<collective::Payload>;
-
-// What a member adds to its sums of a step: its time per leaf, and a checksum of its state, or 0.
-// The root also adds the next generation, if ordered.
-struct OwnWords {
-  int32_t member = 0;
-  Generation next;
-  double leaf_ms = 0, checksum = 0;
-};
-// The reports of all members from a total. Valid as long as the total exists.
-struct AllWords {
-  Generation next;
-  const double* words = nullptr;  // null: the job has no room for them
-  double leaf_ms(size_t member) const { return words[kWords * member]; }
-  double checksum(size_t member) const { return words[kWords * member + 1]; }
-};
 
 // How a member uses its leaves. Only planted bugs set members other than `own`.
 struct LeafUse {
@@ -84,11 +67,13 @@ class ToyJob {
                           const LeafUse& use);
   // Returns the statistics at the end of the last bucket, without the marks.
   std::vector<double> Stats(const training::Action& action, const collective::Payload& last) const;
-  // Writes a member's report about itself into the first node of its sums. A job of a thousand
-  // members has room only for `next`.
-  void Say(const training::Action& action, const OwnWords& words, Contribution& sums) const;
-  // Reads the reports of all members from the total.
-  AllWords Heard(const training::Action& action, const collective::Payload& last) const;
+  // Writes a member's signals into the first node of its sums of a step. A job of a thousand
+  // members has room only for the root's.
+  void Say(const training::Action& action, const member::SendSums& signals, int32_t self,
+           Contribution& sums) const;
+  // Reads the signals of all members from the total.
+  training::StepSignals Heard(const training::Action& action, const collective::Payload& last,
+                              int64_t members) const;
   // Returns the marks in the last bucket.
   const double* Marks(const training::Action& action, const collective::Payload& last) const;
   double AllLeaves() const;
@@ -129,7 +114,10 @@ class ToyJob {
                     const LeafUse& use) const;
   void Gather(spec::FileRole set, const std::vector<int64_t>& rows);
   int64_t SetRows(spec::FileRole set) const;
+  // Numbers of a round in the statistics: those for the step machine, then the members' signals,
+  // then the marks.
   int64_t StatsSize(const training::Action& action) const;
+  int64_t NumbersSize(const training::Action& action) const;
 
   const int kind_;
   int32_t leaves_ = 16;
@@ -149,10 +137,6 @@ class ToyJob {
   std::vector<spec::HistoryRow> history_;
   uint64_t last_round_ = 0;
 };
-
-// Returns PlanTree of the intervals, from a cache.
-const std::vector<plan::TreePlace>& TreeOf(const std::vector<plan::LeafSpan>& intervals,
-                                           int32_t leaves);
 
 // Returns the weights for an action: the parameters, or the averaged ones for an evaluation.
 const AlignedVector<Real>& WeightsFor(const training::StepMachine<Real>& machine,

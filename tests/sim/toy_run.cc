@@ -1,6 +1,5 @@
-// ToyJob: names of rounds and rows, the undisturbed run, and cached trees.
+// ToyJob: names of rounds and rows, members' signals, and the undisturbed run.
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "src/base/check.h"
@@ -21,25 +20,28 @@ double ToyJob::RowName(spec::FileRole set, int64_t row) {
                              40);
 }
 
-void ToyJob::Say(const training::Action& action, const OwnWords& words, Contribution& sums) const {
+void ToyJob::Say(const training::Action& action, const member::SendSums& signals, int32_t self,
+                 Contribution& sums) const {
   const collective::Payload& last = sums.back();
   collective::MutablePayload copy = collective::AllocatePayload(last.size);
   std::memcpy(copy.data, last.data, last.size);
   auto* stats = reinterpret_cast<double*>(copy.data + ShapeOf(action).back().float_bytes());
-  stats[StatsSize(action) - training::kStepExtras + training::kExtraSwitch] =
-      static_cast<double>(words.next.value);
-  if (words.member < members_heard_) {
-    double* own = stats + StatsSize(action) + kMarks + kWords * static_cast<size_t>(words.member);
-    own[0] = words.leaf_ms;
-    own[1] = words.checksum;
+  const std::span<double> extras{stats + StatsSize(action) - training::kStepExtras,
+                                 stats + NumbersSize(action)};
+  if (self < members_heard_) {
+    training::EncodeSignals(signals.root ? &*signals.root : nullptr, signals.own, self, extras);
+  } else if (signals.root) {
+    training::EncodeRootSignals(*signals.root, extras);
   }
   sums.back() = std::move(copy).Freeze();
 }
 
-AllWords ToyJob::Heard(const training::Action& action, const collective::Payload& last) const {
-  const double* marks = Marks(action, last);
-  return {{static_cast<uint64_t>(marks[-training::kStepExtras + training::kExtraSwitch])},
-          members_heard_ > 0 ? marks + kMarks : nullptr};
+training::StepSignals ToyJob::Heard(const training::Action& action, const collective::Payload& last,
+                                    int64_t members) const {
+  const double* extras =
+      Marks(action, last) - NumbersSize(action) + StatsSize(action) - training::kStepExtras;
+  const int64_t heard = members <= members_heard_ ? members : 0;
+  return training::DecodeSignals({extras, static_cast<size_t>(training::SignalNumbers(heard))});
 }
 
 void ToyJob::RunAlone() {
@@ -99,16 +101,6 @@ const AlignedVector<Real>& WeightsFor(const training::StepMachine<Real>& machine
 std::string WeightsHash(const AlignedVector<Real>& parameters) {
   return Sha256Hex(
       {reinterpret_cast<const char*>(parameters.data()), parameters.size() * sizeof(Real)});
-}
-
-const std::vector<plan::TreePlace>& TreeOf(const std::vector<plan::LeafSpan>& intervals,
-                                           int32_t leaves) {
-  static std::map<std::pair<int32_t, std::vector<int32_t>>, std::vector<plan::TreePlace>> trees;
-  std::vector<int32_t> ends;
-  for (const plan::LeafSpan& i : intervals) ends.push_back(i.end);
-  auto [it, made] = trees.try_emplace({leaves, ends});
-  if (made) it->second = plan::PlanTree({intervals}, leaves);
-  return it->second;
 }
 
 }  // namespace espalier::sim

@@ -256,7 +256,7 @@ TEST_CASE("a nonfinite gradient ends the job or is skipped") {
 
 TEST_CASE("when time is up the next step is the last one") {
   Play play(2);
-  play.holder.EndSoon(kEndedByTime);
+  play.holder.EndSoon(StepEnds::kByTime);
   play.Push(1);
   play.Evaluate(1);
   play.Push(0);

@@ -274,7 +274,7 @@ TEST_CASE("an interrupted fit is left out if others are complete") {
     while (machine.state().ensemble.fit < whole) action = Answer(machine, action);
     while (!std::holds_alternative<GradientAction>(action)) action = Answer(machine, action);
     std::vector<double> stats = StepStats(machine.plan(), 1);
-    stats[stats.size() - kStepExtras + kExtraTimeIsUp] = kEndedByRequest;
+    stats[stats.size() - kStepExtras + kExtraEnds] = static_cast<double>(StepEnds::kByRequest);
     action = machine.OnGradient(stats);
     while (!std::holds_alternative<FinishAction>(action)) action = Answer(machine, action);
     CHECK(std::get<FinishAction>(action).stopped_because == "request");

@@ -59,7 +59,7 @@ TEST_CASE("steps end a job within an epoch, with an evaluation") {
 TEST_CASE("the end of the time ends the job after the step") {
   StepMachine<float> machine(SmallPlan());
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
-    if (step == 5) stats[stats.size() - kStepExtras + kExtraTimeIsUp] = 1;
+    if (step == 5) stats[stats.size() - kStepExtras + kExtraEnds] = 1;
   });
   CHECK(s.letters == "GUGUGUGUVGUGUV");
   CHECK(s.finish.stopped_because == "time");
@@ -68,7 +68,8 @@ TEST_CASE("the end of the time ends the job after the step") {
 TEST_CASE("a request ends the job like the end of the time") {
   StepMachine<float> machine(SmallPlan());
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
-    if (step == 5) stats[stats.size() - kStepExtras + kExtraTimeIsUp] = kEndedByRequest;
+    if (step == 5)
+      stats[stats.size() - kStepExtras + kExtraEnds] = static_cast<double>(StepEnds::kByRequest);
   });
   CHECK(s.letters == "GUGUGUGUVGUGUV");
   CHECK(s.finish.stopped_because == "request");
@@ -315,7 +316,7 @@ TEST_CASE("the end of the time ends accumulated steps, too") {
   plan.train.accumulate_steps = 4;
   StepMachine<float> machine(plan);
   CHECK(UpdatesOf(machine, [](int64_t step, std::vector<double>& stats) {
-          if (step == 5) stats[stats.size() - kStepExtras + kExtraTimeIsUp] = 1;
+          if (step == 5) stats[stats.size() - kStepExtras + kExtraEnds] = 1;
         }) == std::vector<int64_t>{4, 6});
 }
 

@@ -122,14 +122,14 @@ TEST_CASE("fast members do not starve the holder") {
   auto links = std::make_unique<InstantMembers>(exchange, kMembers, std::move(gradient));
   const InstantMembers& members = *links;
   exchange.Start(std::move(links));
-  TrainerOptions options;
+  AsyncOptions options;
   options.leaves = kLeaves;
   options.own = {0, 4};
   options.members = kMembers;
   options.report_interval_us = 10'000;
   options.begun_us = NowUs();
   options.max_time_ms = 1000;
-  TrainerHooks hooks;
+  AsyncHooks hooks;
   hooks.now_us = NowUs;
   int64_t reports = 0, told = 0, own_leaves = 0;
   AsyncTrainer<float>* running = nullptr;

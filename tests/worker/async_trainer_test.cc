@@ -15,6 +15,7 @@
 #include "src/model/arithmetic.h"
 #include "src/plan/ownership.h"
 #include "src/worker/clock.h"
+#include "tests/worker/lone_generation.h"
 #include "tests/worker/made_up_rows.h"
 
 namespace espalier::worker {
@@ -51,7 +52,7 @@ training::TrainingPlan MakePlan(const Case& c, spec::TrainMode mode) {
 
 // The result of one member of a generation.
 struct Ended {
-  Result<TrainerEnd> end = Internal("not run");
+  Result<AsyncEnd> end = Internal("not run");
   training::TrainingState<float> state;
   size_t history_told = 0;
   bool history_in_order = true;  // the rows are numbered from 0
@@ -94,20 +95,20 @@ class Cluster {
     if (members > 1) {
       exchange.Start(network_->Open(static_cast<uint32_t>(self), {1}, &exchange));
     }
-    TrainerOptions options;
+    AsyncOptions options;
     options.leaves = kLeaves;
     options.own = ownership_.intervals[self];
     options.members = members;
     options.self = self;
     options.reduce_timeout_ms = c_.timeout_ms;
     options.report_interval_us = 1000;
-    TrainerHooks hooks;
+    AsyncHooks hooks;
     hooks.now_us = NowUs;
     hooks.on_history = [&](int64_t number, const spec::HistoryRow&) {
       // Catch2 is not thread-safe, so Run checks this.
       ended_[self].history_in_order &= number == static_cast<int64_t>(ended_[self].history_told++);
     };
-    StepLoop* loop = nullptr;
+    AsyncTrainer<float>* loop = nullptr;
     hooks.on_report = [&](const StepReport&) {
       if (c_.switch_to) loop->SwitchTo(c_.switch_to);
     };
@@ -159,8 +160,10 @@ training::FinishAction Synchronously(const Case& c) {
   TrainerHooks hooks;
   hooks.now_us = NowUs;
   StepTimes times;
-  Trainer<float> trainer(machine, options, rows, pool, reducer, true, times, hooks);
-  return *trainer.Run()->finish;
+  Trainer<float> trainer(machine, options, rows, pool, reducer, times, hooks);
+  member::MemberCore core({.leaves = kLeaves});
+  CHECK(RunLone(core, LoneOrder(ownership, 0), machine, trainer).finished);
+  return trainer.finish();
 }
 
 TEST_CASE("asynchronous training is as accurate as synchronous training") {
@@ -355,12 +358,12 @@ TEST_CASE("an answer without an order ends the generation") {
   ComputePool pool(1, model::PrepareComputeThread);
   AsyncExchange exchange({{1}, {1}, {1}}, 0, 0, {"zero", "one"}, 1000, 1 << 20);
   exchange.Start(network->Open(0, {1}, &exchange));
-  TrainerOptions options;
+  AsyncOptions options;
   options.leaves = kLeaves;
   options.own = {0, 8};
   options.members = 2;
   options.reduce_timeout_ms = 5000;
-  TrainerHooks hooks;
+  AsyncHooks hooks;
   hooks.now_us = NowUs;
   StepTimes times;
   AsyncTrainer<float> trainer(machine, options, rows, pool, exchange, times, hooks);

@@ -14,6 +14,7 @@
 #include "src/collective/memory_link.h"
 #include "src/model/arithmetic.h"
 #include "src/worker/trainer.h"
+#include "tests/worker/lone_generation.h"
 #include "tests/worker/made_up_rows.h"
 
 namespace espalier::worker {
@@ -88,7 +89,6 @@ std::string TrainMember(const Case& c, const plan::Ownership& ownership, int32_t
   options.own = ownership.intervals[self];
   options.members = static_cast<int32_t>(places.size());
   options.self = self;
-  options.agreement_steps = 3;
   options.reduce_timeout_ms = 60'000;
   TrainerHooks hooks;
   hooks.now_us = [] {
@@ -99,10 +99,11 @@ std::string TrainMember(const Case& c, const plan::Ownership& ownership, int32_t
   training::StepMachine<T> machine(plan);
   machine.Begin();
   StepTimes times;
-  Trainer<T> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times, hooks);
-  const auto result = trainer.Run();
-  if (!result.ok()) return result.status().ToString();
-  const training::FinishAction& f = *result->finish;
+  Trainer<T> trainer(machine, options, rows, pool, reducer, times, hooks);
+  member::MemberCore core({.leaves = c.leaves, .agreement_steps = 3});
+  const member::EndRun end = RunLone(core, LoneOrder(ownership, self), machine, trainer);
+  if (!end.status.ok()) return end.status.ToString();
+  const training::FinishAction& f = trainer.finish();
   const AlignedVector<T>& weights = machine.state().parameters;
   return Sha256Hex({reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(T)}) +
          " " + std::to_string(f.steps) + " of " + std::to_string(machine.state().updates) + " " +
@@ -360,7 +361,9 @@ TEST_CASE("an evaluation reports progress that never decreases") {
   training::StepMachine<float> machine(MakePlan<float>(c));
   machine.Begin();
   StepTimes times;
-  REQUIRE(Trainer<float>(machine, options, rows, pool, reducer, true, times, hooks).Run().ok());
+  Trainer<float> trainer(machine, options, rows, pool, reducer, times, hooks);
+  member::MemberCore core({.leaves = c.leaves});
+  REQUIRE(RunLone(core, LoneOrder(ownership, 0), machine, trainer).status.ok());
   // The first evaluation is of the validation set. Its reports end at the next 0.
   const auto end = std::find(shares.begin() + 1, shares.end(), 0.0);
   CHECK(shares.front() == 0);
@@ -401,6 +404,8 @@ bool TearDownAt(const Case& c, const plan::Ownership& ownership, int32_t self, i
   TrainerOptions options;
   options.leaves = c.leaves;
   options.own = ownership.intervals[self];
+  options.members = static_cast<int32_t>(places.size());
+  options.self = self;
   options.report_interval_us = 0;
   Trainer<float>* running = nullptr;
   TrainerHooks hooks;
@@ -411,10 +416,10 @@ bool TearDownAt(const Case& c, const plan::Ownership& ownership, int32_t self, i
   training::StepMachine<float> machine(MakePlan<float>(c));
   machine.Begin();
   StepTimes times;
-  Trainer<float> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times,
-                         hooks);
+  Trainer<float> trainer(machine, options, rows, pool, reducer, times, hooks);
   running = &trainer;
-  return !trainer.Run().ok();
+  member::MemberCore core({.leaves = c.leaves});
+  return !RunLone(core, LoneOrder(ownership, self), machine, trainer).status.ok();
 }
 
 TEST_CASE("tearing down a member in mid-step does not harm the others") {
@@ -441,9 +446,9 @@ TEST_CASE("tearing down a member in mid-step does not harm the others") {
 // Runs member `self` and returns the divergence that it finds. At step 7, a bit flips in the
 // parameters of `faulty`. Members compare their states every five steps. With `asked`, they compare
 // them at the start, and when the root requests it at step 7.
-std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t self, int32_t faulty,
-                                       bool asked,
-                                       const std::shared_ptr<collective::MemoryNetwork>& network) {
+std::optional<cluster::StatesDiffer> RunWithFault(
+    const Case& c, int32_t members, int32_t self, int32_t faulty, bool asked,
+    const std::shared_ptr<collective::MemoryNetwork>& network) {
   const plan::Ownership ownership = plan::PlanOwnership(c.leaves, members);
   const std::vector<plan::TreePlace> places = plan::PlanTree(ownership, c.leaves);
   const MadeUpRows<float> rows(12, 3);
@@ -456,7 +461,6 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
   options.own = ownership.intervals[self];
   options.members = members;
   options.self = self;
-  options.agreement_steps = asked ? 1000 : 5;
   options.report_interval_us = 0;
   options.reduce_timeout_ms = 60'000;
   training::StepMachine<float> machine(MakePlan<float>(c));
@@ -464,8 +468,7 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
   int64_t agreed_step = -1;
   TrainerHooks hooks;
   hooks.now_us = [now = int64_t{0}]() mutable { return ++now; };
-  hooks.on_agreed = [&] { agreed_step = machine.state().step; };
-  hooks.agreement_due = [&] { return asked && machine.state().step == 7; };
+  hooks.checkpoint_due = [&] { return asked && machine.state().step == 7; };
   hooks.on_report = [&](const StepReport& r) {
     if (self != faulty || r.step != 7) return;
     uint32_t bits;
@@ -474,12 +477,18 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
     std::memcpy(&machine.state().parameters[3], &bits, sizeof bits);
   };
   StepTimes times;
-  Trainer<float> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times,
-                         hooks);
-  const auto end = trainer.Run();
-  if (end.ok() || agreed_step != (asked ? 0 : 5)) return std::nullopt;
+  Trainer<float> trainer(machine, options, rows, pool, reducer, times, hooks);
+  member::MemberCore core({.leaves = c.leaves, .agreement_steps = asked ? 1000 : 5});
+  std::optional<cluster::StatesDiffer> found;
+  LoneHooks lone;
+  lone.on_agreed = [&] { agreed_step = machine.state().step; };
+  lone.on_report = [&](const cluster::FromWorker& report) {
+    if (const auto* differ = std::get_if<cluster::StatesDiffer>(&report)) found = *differ;
+  };
+  const auto end = RunLone(core, LoneOrder(ownership, self), machine, trainer, lone);
+  if (end.status.ok() || !end.broken || agreed_step != (asked ? 0 : 5)) return std::nullopt;
   if (machine.state().step != (asked ? 8 : 10)) return std::nullopt;
-  return trainer.divergence();
+  return found;
 }
 
 TEST_CASE("a flipped bit is found at the next comparison of states") {
@@ -489,7 +498,7 @@ TEST_CASE("a flipped bit is found at the next comparison of states") {
   const int32_t faulty = GENERATE(0, 1);
   const bool asked = GENERATE(false, true);
   const auto network = collective::MemoryNetwork::Make(static_cast<uint32_t>(members), 3);
-  std::vector<std::optional<Divergence>> found(members);
+  std::vector<std::optional<cluster::StatesDiffer>> found(members);
   std::vector<std::thread> threads;
   for (int32_t m = 0; m < members; ++m) {
     threads.emplace_back(

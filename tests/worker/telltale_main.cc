@@ -26,12 +26,14 @@ namespace {
 
 class Telltale : public StepProbe {
  public:
-  void OnBoundary(int64_t step, std::span<std::byte> parameters) override {
+  void OnBoundary(int64_t step, std::span<const std::byte> parameters) override {
     Pause();
     DieAt("boundary", step - 1);
     if (flip_at_ < 0 || step < flip_at_) return;
     flip_at_ = -1;
-    parameters[2] ^= std::byte{0x10};  // in the mantissa of the first weight
+    // In the mantissa of the first weight. The memory is writable, but the probe must only read it:
+    // this plays faulty memory.
+    const_cast<std::byte&>(parameters[2]) ^= std::byte{0x10};
     Write("flip " + std::to_string(step) + "\n");
   }
   void OnLeaf(Generation generation, int64_t step, int64_t epoch, int32_t leaf,

@@ -11,6 +11,7 @@
 #include "src/worker/trainer.h"
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
+#include "tests/worker/lone_generation.h"
 
 namespace espalier::worker {
 namespace {
@@ -138,6 +139,8 @@ class TrainFixture : public data::DataFixture {
     TrainerOptions options;
     options.leaves = kLeaves;
     options.own = own;
+    options.members = static_cast<int32_t>(places.size());
+    options.self = self;
     options.reduce_timeout_ms = 60'000;
     TrainerHooks hooks;
     hooks.now_us = [] {
@@ -148,10 +151,10 @@ class TrainFixture : public data::DataFixture {
     training::StepMachine<float> machine(std::move(training));
     machine.Begin();
     StepTimes times;
-    Trainer<float> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times,
-                           hooks);
-    const auto result = trainer.Run();
-    if (!result.ok()) return result.status().ToString();
+    Trainer<float> trainer(machine, options, rows, pool, reducer, times, hooks);
+    member::MemberCore core({.leaves = kLeaves});
+    const member::EndRun end = RunLone(core, LoneOrder(ownership, self), machine, trainer);
+    if (!end.status.ok()) return end.status.ToString();
     const AlignedVector<float>& weights = machine.state().parameters;
     return Sha256Hex(
         {reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(float)});

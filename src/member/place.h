@@ -1,0 +1,42 @@
+// A member's place in a generation: the coordinator's order, the owners of the leaves, and the tree
+// that sums their gradients.
+//
+// Thread rule: pure functions. A Place does not change after it is made.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cluster/fate.h"
+#include "src/cluster/messages.h"
+#include "src/plan/ownership.h"
+
+namespace espalier::member {
+
+// A generation in which to take part, as order.members[self].
+struct TrainingOrder {
+  cluster::StartTraining order;
+  int32_t self = 0;
+};
+
+struct Place {
+  TrainingOrder order;
+  std::vector<plan::TreePlace> tree;  // one place per member
+  plan::LeafSpan own;                 // leaves of this member
+
+  const cluster::StartTraining& start() const { return order.order; }
+  cluster::JobPoint at() const { return {start().job, start().generation}; }
+  int32_t self() const { return order.self; }
+  int32_t members() const { return static_cast<int32_t>(start().members.size()); }
+  bool alone() const { return tree.size() == 1; }
+  bool root() const { return tree[static_cast<size_t>(self())].is_root(); }
+};
+
+// Returns the place of order.self. kFailedPrecondition: the leaf intervals do not cover all
+// `leaves`, one per member, or the member does not exist.
+Result<std::shared_ptr<const Place>> PlaceIn(TrainingOrder order, int32_t leaves);
+
+}  // namespace espalier::member
