@@ -59,6 +59,7 @@ void CoordinatorCore::ForgiveOwnPause() {
     if (job.plan) shift(job.plan->since_ms);
     if (job.keeping) shift(job.keeping->since_ms);
     if (job.cancelling) shift(job.cancelling->since_ms);
+    if (job.finishing) shift(job.finishing->since_ms);
     if (job.planned_ms != 0) shift(job.planned_ms);
     if (job.shared_ms != 0) shift(job.shared_ms);
   }
