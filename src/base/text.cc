@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <vector>
 
 namespace espalier {
 namespace {
@@ -116,6 +115,27 @@ size_t ColumnsOf(uint32_t code) {
   return InRanges(code, kAccents) ? 0 : InRanges(code, kWide) ? 2 : 1;
 }
 
+// Returns the length of the change of color at the start of `text`; 0 if there is none.
+size_t ColorBytes(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+// Returns where the continuation of a line begins: at its last column, if that leaves a third of
+// the width, or at an earlier one.
+size_t HangingIndent(std::string_view line, size_t columns) {
+  const size_t text = std::min(line.find_first_not_of(' '), line.size());
+  size_t indent = text + 2;
+  for (size_t gap = line.find("  ", text); gap != line.npos; gap = line.find("  ", gap)) {
+    gap = std::min(line.find_first_not_of(' ', gap), line.size());
+    const size_t column = DisplayColumns(line.substr(0, gap));
+    if (column > columns * 2 / 3) break;
+    if (gap < line.size()) indent = column;
+  }
+  return indent;
+}
+
 }  // namespace
 
 std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates) {
@@ -162,6 +182,10 @@ std::string QuotedPath(std::string_view path) { return "'" + Printable(path, 102
 size_t DisplayColumns(std::string_view text) {
   size_t columns = 0;
   while (!text.empty()) {
+    if (const size_t bytes = ColorBytes(text); bytes > 0) {
+      text.remove_prefix(bytes);
+      continue;
+    }
     const Character c = FirstCharacter(text);
     columns += ColumnsOf(c.code);
     text.remove_prefix(std::max<size_t>(c.bytes, 1));
@@ -178,6 +202,50 @@ std::string_view FirstColumns(std::string_view text, size_t columns_max) {
     end += std::max<size_t>(c.bytes, 1);
   }
   return text.substr(0, end);
+}
+
+std::vector<std::string> WrapWords(std::string_view first, std::string_view text,
+                                   std::string_view rest, size_t columns) {
+  std::vector<std::string> lines;
+  std::string line(first);
+  size_t used = DisplayColumns(line);
+  bool empty = true;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    const size_t width = DisplayColumns(word);
+    begin = end + 1;
+    if (!empty && used + 1 + width > columns) {
+      lines.push_back(std::move(line));
+      line = rest;
+      used = DisplayColumns(line);
+      empty = true;
+    }
+    if (empty && word.empty() && !lines.empty()) continue;  // spaces at the break
+    line.append(empty ? "" : " ").append(word);
+    used += (empty ? 0 : 1) + width;
+    empty = false;
+  }
+  lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string WrapLines(std::string_view text, size_t columns) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (DisplayColumns(line) <= columns) {
+      out += line;
+    } else {
+      const std::string rest(HangingIndent(line, columns), ' ');
+      const std::vector<std::string> lines = WrapWords("", line, rest, columns);
+      for (size_t i = 0; i < lines.size(); ++i) out += (i > 0 ? "\n" : "") + lines[i];
+    }
+    if (end < text.size()) out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
 }
 
 std::string HumanBytes(uint64_t bytes) {

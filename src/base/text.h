@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace espalier {
 
@@ -40,10 +41,18 @@ std::string QuotedPath(std::string_view path);
 std::string Quoted(std::string_view text);
 
 // Returns the number of terminal columns of a text that went through Printable. East Asian
-// characters and pictures take two columns, combining accents none.
+// characters and pictures take two columns. Combining accents and changes of color (ESC [ ... m)
+// take none.
 size_t DisplayColumns(std::string_view text);
 // Returns the longest prefix of that text that takes at most `columns_max` columns.
 std::string_view FirstColumns(std::string_view text, size_t columns_max);
+// Splits that text at its spaces into lines of at most `columns` columns. A longer word is not
+// split. The first line begins with `first`, the others with `rest`.
+std::vector<std::string> WrapWords(std::string_view first, std::string_view text,
+                                   std::string_view rest, size_t columns);
+// Wraps each line of a text that is longer than `columns` columns. Continuation lines are indented
+// to the last column of a table, or otherwise by two more than their line.
+std::string WrapLines(std::string_view text, size_t columns);
 
 // Formats bytes: 1536 -> "1.5 KiB".
 std::string HumanBytes(uint64_t bytes);

@@ -427,6 +427,7 @@ int ShowEffective(const CommandContext& context, spec::JobSpec job) {
   config::YamlNode root = config::JobToYaml(job);
   root.entries.insert(root.entries.begin(),
                       {config::ScalarNode("preset"), config::ScalarNode(spec::NameOf(job.preset))});
+  context.console.KeepOutLines();
   context.console.Out(config::EmitYaml(root));
   return kExitSuccess;
 }

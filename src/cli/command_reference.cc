@@ -20,6 +20,7 @@ Json KeyJson(const config::KeyReference& key) {
 int RunReference(const CommandContext& context) {
   const std::string& key = context.options.key;
   if (key.empty() && !context.options.json) {
+    context.console.KeepOutLines();
     context.console.Out(config::ReferenceYaml());
     return kExitSuccess;
   }

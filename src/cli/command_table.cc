@@ -26,7 +26,7 @@ constexpr Command kCommands[] = {
      RunStatus},
     {"cancel", "Stop a job of yours; its workers become free", DeclareCancel, FinishOneJob,
      RunCancel},
-    {"drain", "Release a worker: its leaves move to others first, training continues", DeclareDrain,
+    {"drain", "Release a worker: others take its leaves, training continues", DeclareDrain,
      FinishCluster, RunDrain},
     {"workers", "List the cluster's workers and what they do", DeclareList, FinishCluster,
      RunWorkers},

@@ -176,6 +176,7 @@ int RunYarnLogs(const CommandContext& context) {
   if (context.options.json) {
     context.console.Out(JsonLine({{"service", service->name}, {"logs", *logs}}));
   } else {
+    context.console.KeepOutLines();
     context.console.Out(*logs);
   }
   if (logs->empty() && unreadable == 0) {

@@ -8,11 +8,6 @@
 #include "src/cli/result_view.h"
 
 namespace espalier::cli {
-namespace {
-
-constexpr int kPlainWidth = 80;  // width of text that is not on a terminal
-
-}  // namespace
 
 Result<std::string> ProgramDirectory(const CommandContext& context) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, ProgramPath(context.program));
@@ -45,7 +40,7 @@ int ShowOutcome(const CommandContext& context, const FollowEnd& end, int64_t cli
     std::error_code error;
     console.Out(ResultText(job, client_start_ms,
                            {.drawing = {console.out_unicode(), console.out_color(),
-                                        console.live() ? console.Width() : kPlainWidth},
+                                        console.live() ? console.Width() : kPlainColumns},
                             .curve = end.curve,
                             .table = table,
                             .directory = std::filesystem::current_path(error).string()}));

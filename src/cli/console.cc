@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string>
 
+#include "src/base/text.h"
+#include "src/cli/format.h"
 #include "src/cli/learning_curve.h"
 #include "src/cli/result_view.h"
 
@@ -26,12 +28,15 @@ bool TakesText(int fd, int wait_ms) {
 
 }  // namespace
 
-Console::Console(const Environment& env) : out_{STDOUT_FILENO}, err_{STDERR_FILENO} {
+Console::Console(const Environment& env)
+    : columns_(env.columns),
+      out_{.fd = STDOUT_FILENO, .wraps = isatty(STDOUT_FILENO) != 0},
+      err_{.fd = STDERR_FILENO, .wraps = isatty(STDERR_FILENO) != 0} {
   const bool draws = !env.terminal.empty() && env.terminal != "dumb";
-  live_ = draws && isatty(STDOUT_FILENO) != 0;
+  live_ = draws && out_.wraps;
   out_color_ = live_ && !env.no_color;
   out_unicode_ = live_ && NamesUtf8(env.locale);
-  err_color_ = draws && !env.no_color && isatty(STDERR_FILENO) != 0;
+  err_color_ = draws && !env.no_color && err_.wraps;
 }
 
 void Console::Out(std::string_view text) {
@@ -53,6 +58,12 @@ bool Console::out_lost() const { return out_.error != 0 && out_.error != EPIPE; 
 void Console::Err(std::string_view text) { Write(err_, text); }
 
 void Console::Write(Stream& stream, std::string_view text) const {
+  // A line that begins with '\r' is redrawn, and its view knows the width.
+  if (!stream.wraps || text.find('\r') != text.npos) return WriteWhole(stream, text);
+  WriteWhole(stream, WrapLines(text, static_cast<size_t>(WidthOf(stream.fd))));
+}
+
+void Console::WriteWhole(Stream& stream, std::string_view text) const {
   if (stream.error != 0 || (stream.unread && interrupted_() && !TakesText(stream.fd, 0))) return;
   const std::string after_cut = stream.cut ? "\n" + std::string(text) : "";
   if (stream.cut) text = after_cut;
@@ -79,10 +90,10 @@ bool Console::AwaitReader(int fd) const {
   return false;
 }
 
-int Console::Width() const {
+int Console::WidthOf(int fd) const {
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
+  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return columns_ > 0 ? columns_ : kPlainColumns;
 }
 
 }  // namespace espalier::cli

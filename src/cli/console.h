@@ -25,6 +25,7 @@ class Console {
   // is dropped. Text that is not read in time while `interrupted` is true is dropped as well.
   // Either the reader has ended (a closed pipe), which may be intended, or text is lost (a full
   // disk). In the second case standard error shows the reason, and out_lost() is also true.
+  // On a terminal, lines that are too long are wrapped between words. A text with '\r' is not.
   void Out(std::string_view text);
   void Err(std::string_view text);
   // Writes the last text to standard output. Waits again for a reader that was slow before.
@@ -33,6 +34,8 @@ class Console {
   void Note(const std::string& text) {
     if (noted_.insert(text).second) Err("note: " + text + "\n");
   }
+  // Call before writing JSON, YAML or logs to standard output. Their lines are not wrapped.
+  void KeepOutLines() { out_.wraps = false; }
   bool out_closed() const { return out_.error != 0; }
   bool out_lost() const;
   TextSink OutSink() {
@@ -45,19 +48,23 @@ class Console {
   // Returns whether standard output is a terminal with UTF-8.
   bool out_unicode() const { return out_unicode_; }
   bool err_color() const { return err_color_; }
-  // Returns the current columns of the terminal; 80 if unknown.
-  int Width() const;
+  // Returns the current columns of the terminal of standard output; 80 if unknown.
+  int Width() const { return WidthOf(out_.fd); }
 
  private:
   struct Stream {
     const int fd;
+    bool wraps;           // a terminal that shows text for people
     int error = 0;        // errno of the failed write
     bool unread = false;  // the last text was not read in time
     bool cut = false;     // only a part of that text was written
   };
   void Write(Stream& stream, std::string_view text) const;
+  void WriteWhole(Stream& stream, std::string_view text) const;
+  int WidthOf(int fd) const;
   bool AwaitReader(int fd) const;
 
+  const int columns_;  // COLUMNS
   bool live_, out_color_, err_color_, out_unicode_;
   Stream out_, err_;
   std::set<std::string> noted_;

@@ -12,6 +12,9 @@
 
 namespace espalier::cli {
 
+// Columns of text that is not on a terminal, or is on one of unknown width.
+inline constexpr int kPlainColumns = 80;
+
 // Returns a loss or an error: "0.1234", "1.234e-05", "nan".
 std::string FormatValue(double value);
 // Returns a mean over rows with this total weight, or "-" if the weight is 0.

@@ -48,6 +48,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
       .token_file = Variable("ESPALIER_TOKEN_FILE"),
       .no_color = !Variable("NO_COLOR").empty(),
       .terminal = Variable("TERM"),
+      .columns = std::atoi(Variable("COLUMNS").c_str()),
       .locale = Variable("LC_ALL", Variable("LC_CTYPE", Variable("LANG").c_str()).c_str()),
       .temporary_directory = Variable("TMPDIR", "/tmp"),
       .home = Variable("HOME"),
@@ -63,6 +64,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
     console.Out(parsed.help);
     return CodeOf(kExitSuccess, console, false);
   }
+  if (parsed.options->json) console.KeepOutLines();
   if (parsed.command->needs_blas_kernel) {
     const Status kernel = EnsureBlasKernel(std::getenv("OPENBLAS_CORETYPE"),
                                            std::getenv("OPENBLAS_NUM_THREADS"), argv);

@@ -8,6 +8,7 @@
 
 #include "src/base/text.h"
 #include "src/cli/command_table.h"
+#include "src/config/command_line.h"
 
 namespace espalier::cli {
 namespace {
@@ -15,28 +16,29 @@ namespace {
 constexpr const char* kMainExamples =
     "Examples:\n"
     "  espalier init table.csv                  write a job file for a table\n"
-    "  espalier check job.yaml                  look at the data and the model, train nothing\n"
+    "  espalier check job.yaml                  look at data and model; train nothing\n"
     "  espalier reference train.epochs          what a key of the job file means\n"
-    "  espalier train job.yaml                  train on this machine, no set-up needed\n"
-    "  espalier sweep sweep.yaml                train it with other values of its keys, and folds\n"
-    "  espalier submit job.yaml                 hand the job to a running cluster and follow it\n"
+    "  espalier train job.yaml                  train on this machine, without set-up\n"
+    "  espalier sweep sweep.yaml                vary its keys, and cross-validate\n"
+    "  espalier submit job.yaml                 train on a running cluster\n"
     "  espalier watch job-17                    follow it again, from anywhere\n"
     "  espalier evaluate models/job test.csv    measure a model on other rows\n"
     "  espalier predict models/job new.csv --output scored\n"
     "\n"
-    "A cluster is found by --coordinator, then the environment's ESPALIER_COORDINATOR, then\n"
+    "A cluster is found by --coordinator, then the environment variable ESPALIER_COORDINATOR, "
+    "then\n"
     "127.0.0.1:7700; host:port, unix:/PATH, file:PATH or hdfs://... of a file that holds one of\n"
     "these, or yarn:NAME of a cluster that `espalier yarn` started.\n"
     "\n"
-    "To a cluster with TLS: --tls-ca, --tls-certificate and --tls-key, or a token by "
-    "--token-file;\n"
-    "then the environment's ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY,\n"
-    "ESPALIER_TLS_SERVER_NAME, ESPALIER_TOKEN_FILE, ESPALIER_TOKEN.\n"
+    "To a cluster with TLS: --tls-ca, --tls-certificate and --tls-key, or a token by\n"
+    "--token-file, then the environment variables ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE,\n"
+    "ESPALIER_TLS_KEY, ESPALIER_TLS_SERVER_NAME, ESPALIER_TOKEN_FILE and ESPALIER_TOKEN.\n"
     "\n"
-    "An unreachable coordinator is an error at once; --timeout 5min waits for it.\n"
+    "By default, commands fail at once if the coordinator is unreachable; --timeout 5min retries.\n"
     "\n"
     "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file, or\n"
     "a certificate or token that is refused; 3 the coordinator was not reached; 130 interrupted.\n"
+    "\n"
     "`espalier COMMAND --help` describes a command.";
 
 // Returns the first words of a command line: the names of commands and groups.
@@ -97,9 +99,10 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
   }
   CLI::App app{"Espalier trains multi-layer perceptrons on tables, on one machine or many.",
                "espalier"};
+  app.formatter(config::MakeHelpFormatter());
   RawArguments raw;
   app.require_subcommand(1);
-  app.add_flag("--version")->description("Print the version, as the command of that name does");
+  app.add_flag("--version")->description("Print the version");
   for (const Command& command : Commands()) AddCommand(app, command, &raw, &parsed.command);
   app.footer(kMainExamples);  // last: commands inherit an existing footer
   try {

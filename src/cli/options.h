@@ -26,6 +26,7 @@ struct Environment {
   std::string token_file;           // ESPALIER_TOKEN_FILE
   bool no_color = false;            // NO_COLOR is set and not empty
   std::string terminal;             // TERM
+  int columns = 0;                  // COLUMNS; 0: not set
   std::string locale;               // LC_ALL, LC_CTYPE or LANG, the first that is set
   std::string temporary_directory;  // TMPDIR, or /tmp
   std::string home;                 // HOME, or the working directory

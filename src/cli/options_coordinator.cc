@@ -45,8 +45,8 @@ void AddCoordinator(CLI::App* app, const std::string& without, RawArguments* raw
                   "The host that the coordinator's certificate names (default: the one dialled)");
   app->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
   app->add_option("--timeout", raw->timeout,
-                  "How long a coordinator that is not reached is tried again, and an answer is\n"
-                  "waited for: 30s, 5min (default: one try; 30 s, submit 2 min; a coordinator\n"
+                  "How long a coordinator that is not reached is tried again, and an answer is "
+                  "waited for: 30s, 5min (default: one try; 30 s, submit 2 min; a coordinator "
                   "that becomes unreachable during a job 1 min)");
 }
 

@@ -26,7 +26,7 @@ constexpr const char* kTrainExamples =
     "Examples:\n"
     "  espalier train job.yaml\n"
     "  espalier train job.yaml --workers 2 --threads 1\n"
-    "  espalier train job.yaml --resume models/job    continue a run that was cut short\n"
+    "  espalier train job.yaml --resume models/job    continue an interrupted run\n"
     "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
 
 constexpr const char* kReferenceExamples =
@@ -110,10 +110,12 @@ void AddOptionalCluster(CLI::App* app, RawArguments* raw) {
 
 void AddLocalWorkers(CLI::App* app, CliOptions& o) {
   app->add_option("--workers", o.workers,
-                  "Worker processes (default: workers.max of the job, or one a core, at most 4)")
+                  "Worker processes, 1 to " + std::to_string(kLocalWorkersMax) +
+                      " (default: workers.max of the job, or one for each core, at most 4)")
       ->check(CLI::Range(1, kLocalWorkersMax));
   app->add_option("--threads", o.threads,
-                  "Compute threads a worker (default: cores / workers, at least 1)")
+                  "Compute threads of each worker, 1 to " + std::to_string(kThreadsMax) +
+                      " (default: cores / workers, at least 1)")
       ->check(CLI::Range(1, kThreadsMax));
 }
 

@@ -26,10 +26,8 @@ constexpr const char* kPredictExamples =
     "\n"
     "Examples:\n"
     "  espalier predict models/job new.csv --output scored --keep id\n"
-    "  espalier predict models/job 'hdfs:///sales/2024-*.parquet' --output hdfs:///scored "
-    "--format parquet\n"
-    "  espalier predict hdfs:///m 'hdfs:///sales/*' --output hdfs:///scored --coordinator "
-    "head:7700";
+    "  espalier predict hdfs:///m 'hdfs:///sales/2024-*.parquet' --output hdfs:///out\n"
+    "  espalier predict hdfs:///m hdfs:///new --output hdfs:///o --coordinator a:7700";
 
 constexpr const char* kEvaluateExamples =
     "Prints the metrics of the model on DATA, which has the label's column too; without the "
@@ -66,7 +64,9 @@ void AddCommon(CLI::App* app, RawArguments* raw) {
                   "csv, parquet or libsvm (default: by the files' names, or csv)");
   app->add_flag("--raw", s.raw,
                 "Read all files of a Delta, Hudi, Iceberg or ACID table, deleted rows included");
-  app->add_option("--threads", o.threads, "Threads that read and compute (default: cores)")
+  app->add_option(
+         "--threads", o.threads,
+         "Threads that read and compute, 1 to " + std::to_string(kThreadsMax) + " (default: cores)")
       ->check(CLI::Range(1, kThreadsMax));
   AddCoordinator(app, "none, the work is done on this machine", raw);
   app->add_flag("--detach", o.detach, "Return as soon as the cluster has accepted the job");
@@ -116,10 +116,9 @@ void DeclarePredict(CLI::App* app, RawArguments* raw) {
       ->delimiter(',');
   app->add_flag("--spreadsheet-safe", s.spreadsheet_safe,
                 "CSV: write ' before text that a spreadsheet may run as a formula");
-  app->add_option(
-         "--on-bad-row", s.on_bad_row,
-         "Rows that cannot be scored: empty, a line with the reason; reject, no line; fail")
-      ->capture_default_str();
+  app->add_option("--on-bad-row", s.on_bad_row,
+                  "Rows that cannot be scored: empty, a line with the reason (default); reject, no "
+                  "line; fail");
   app->add_option("--rejects-limit", s.rejects_max,
                   "Fail when more rows than these cannot be scored (default: when all)");
   app->add_flag("--overwrite", s.overwrite, "Replace the output of an earlier prediction");

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "src/config/command_line.h"
 #include "src/config/yaml_tree.h"
 #include "src/storage/file_system.h"
 
@@ -67,6 +68,7 @@ constexpr bool kHasFlag = !std::is_same_v<T, std::vector<security::RoleRule>>;
 
 template <typename Options>
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags) {
+  app.formatter(MakeHelpFormatter());
   app.add_option("--config", flags.config, "YAML file with the options below")->type_name("FILE");
   Options defaults;
   Describe(

@@ -31,30 +31,6 @@ std::vector<std::string> Parts(std::string_view path) {
   return parts;
 }
 
-// Splits `text` into lines of at most `columns` bytes, if its words permit. The first line begins
-// with `first`, the others with `rest`.
-std::vector<std::string> Wrapped(const std::string& first, std::string_view text,
-                                 const std::string& rest, size_t columns) {
-  std::vector<std::string> lines;
-  std::string line = first;
-  bool empty = true;
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string_view word = text.substr(begin, end - begin);
-    if (!empty && line.size() + 1 + word.size() > columns) {
-      lines.push_back(std::move(line));
-      line = rest;
-      empty = true;
-    }
-    line.append(empty ? "" : " ").append(word);
-    empty = false;
-    begin = end + 1;
-  }
-  lines.push_back(std::move(line));
-  return lines;
-}
-
 // Returns whether the pattern of a KeyDoc matches `path`.
 bool Matches(std::string_view pattern, std::string_view path) {
   const std::vector<std::string> p = Parts(pattern), q = Parts(path);
@@ -205,7 +181,8 @@ class ReferencePrinter {
   }
   void PrintLine(const std::string& line) { out_ += std::string(indent_, ' ') + line + "\n"; }
   void Wrap(const std::string& first, const std::string& text, const std::string& rest) {
-    for (const std::string& line : Wrapped(first, text, rest, kColumns - indent_)) PrintLine(line);
+    for (const std::string& line : WrapWords(first, text, rest, kColumns - indent_))
+      PrintLine(line);
   }
 
   const std::vector<KeyReference> keys_;
@@ -337,9 +314,11 @@ std::string KeyText(std::span<const KeyReference> keys) {
   for (size_t i = 0; i < keys.size(); ++i) {
     const KeyReference& key = keys[i];
     if (i > 0 && keys[i - 1].doc != key.doc) out += '\n';
-    for (const auto& line : Wrapped("", KeyHead(key), "    ", kTerminalColumns)) out += line + '\n';
+    for (const auto& line : WrapWords("", KeyHead(key), "    ", kTerminalColumns)) {
+      out += line + '\n';
+    }
     if (key.doc == nullptr || (i + 1 < keys.size() && keys[i + 1].doc == key.doc)) continue;
-    for (const auto& line : Wrapped("  ", key.doc->text, "  ", kTerminalColumns)) {
+    for (const auto& line : WrapWords("  ", key.doc->text, "  ", kTerminalColumns)) {
       out += line + '\n';
     }
   }

@@ -10,7 +10,8 @@ namespace espalier::coordinator {
 Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv) {
   CoordinatorFlags flags;
   config::DaemonFlags given;
-  CLI::App app("espalier-coordinator: brings workers together and runs jobs on them");
+  CLI::App app("espalier-coordinator: brings workers together and runs jobs on them",
+               "espalier-coordinator");
   app.set_version_flag("--version", VersionText("espalier-coordinator", ""));
   config::AddDaemonFlags<config::CoordinatorOptions>(app, given);
   app.add_option("--ready-fd", flags.ready_fd,

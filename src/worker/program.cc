@@ -95,7 +95,8 @@ int Fail(const Status& error, int code) {
 // Returns the options, or nothing if `answer` has the output of --help or --print-config.
 Result<std::optional<config::WorkerOptions>> ReadCommandLine(int argc, char** argv, Flags& flags,
                                                              std::string& answer) {
-  CLI::App app("espalier-worker: computes gradients of training jobs for a coordinator");
+  CLI::App app("espalier-worker: computes gradients of training jobs for a coordinator",
+               "espalier-worker");
   config::AddDaemonFlags<config::WorkerOptions>(app, flags.options);
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "Exit when the parent process exits");
   app.add_flag("--version", flags.version,

@@ -87,6 +87,31 @@ TEST_CASE("columns of a terminal are counted, not bytes") {
   CHECK(FirstColumns("ab", 9) == "ab");
 }
 
+TEST_CASE("colors take no columns") {
+  CHECK(DisplayColumns("\x1b[1;31merror:\x1b[0m x") == 8);
+  CHECK(DisplayColumns("\x1b[K") == 3);
+}
+
+TEST_CASE("words are wrapped, and long ones are kept whole") {
+  CHECK(WrapWords("- ", "one two three", "  ", 9) ==
+        std::vector<std::string>{"- one two", "  three"});
+  CHECK(WrapWords("", "a extraordinarily b", "", 5) ==
+        std::vector<std::string>{"a", "extraordinarily", "b"});
+  CHECK(WrapWords("", "Größe Größe", "", 11).size() == 1);
+  CHECK(WrapWords("", "", "", 5) == std::vector<std::string>{""});
+}
+
+TEST_CASE("long lines continue below their last column") {
+  CHECK(WrapLines("short\n\n", 80) == "short\n\n");
+  CHECK(WrapLines("error: a b c", 9) == "error: a\n  b c");
+  CHECK(WrapLines("  indented text here\nnext\n", 15) == "  indented text\n    here\nnext\n");
+  CHECK(WrapLines("model   one two three four five six\n", 24) ==
+        "model   one two three\n        four five six\n");
+  CHECK(WrapLines("a  b  one two three four", 20) == "a  b  one two three\n      four");
+  // A column in the last third of the width would have no room.
+  CHECK(WrapLines("a   much too far     one two", 24) == "a   much too far     one\n    two");
+}
+
 TEST_CASE("numbers are written for people") {
   CHECK(HumanBytes(1536) == "1.5 KiB");
   CHECK(HumanCount(-1234567) == "-1,234,567");

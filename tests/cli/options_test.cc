@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/text.h"
 #include "src/cli/command_table.h"
 
 namespace espalier::cli {
@@ -118,6 +119,26 @@ TEST_CASE("help is text and no error") {
   CHECK_THAT(Parse({"train", "--help"}).help,
              Catch::Contains("--workers") && Catch::Contains("Examples"));
   CHECK_THAT(Parse({"--help"}).help, Catch::Contains("--version"));
+}
+
+TEST_CASE("help fits a terminal of 80 columns") {
+  for (const Command& command : Commands()) {
+    std::istringstream name{std::string(command.name)};
+    std::vector<std::string> words;
+    for (std::string word; name >> word;) words.push_back(word);
+    words.push_back("--help");
+    const std::string help = Parse(words).help;
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      CHECK(DisplayColumns(line) <= 80);
+    }
+    CHECK_THAT(help, !Catch::Contains(" INT") && !Catch::Contains("REQUIRED"));
+    CHECK_THAT(help, !Catch::Contains("\n\n\n") && !Catch::EndsWith("\n\n"));
+  }
+  CHECK_THAT(Parse({"train", "--help"}).help, Catch::Contains("\n  -h, --help ") &&
+                                                  Catch::Contains("\n  --workers N ") &&
+                                                  Catch::Contains("processes, 1 to 64 "));
 }
 
 TEST_CASE("each row of the command table has its help") {

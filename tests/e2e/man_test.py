@@ -50,6 +50,10 @@ class ManTest(EspalierTest):
         self.assertRegex(text, r"SYNOPSIS\n +espalier init \[OPTIONS\] TABLE\n")
         self.assertRegex(text, r"\n +TABLE +The training rows: ")
         self.assertRegex(text, r"\n +--label TEXT\n +The column to predict\n")
+        self.assertRegex(text, r"\n +-h, --help +")
+        text, _ = self.shown("man1/espalier-train.1")
+        self.assertRegex(text, r"\n +--workers N +Worker processes, 1 to 64 |"
+                               r"\n +--workers N\n +Worker processes, 1 to 64 ")
         self.assertRegex(text, r"EXAMPLES\n +espalier init churn\.csv\n")
         text, _ = self.shown("man8/espalier-worker.8")
         self.assertRegex(text, r"SYNOPSIS\n +espalier-worker \[OPTIONS\]\n")

@@ -130,6 +130,24 @@ class TerminalTest(EspalierTest):
         for step in ("evaluate", "predict", "export"):
             self.assertIn("espalier %s points.bundle" % step, shown)
 
+    def test_lines_are_wrapped_between_words_for_the_terminal_only(self):
+        job = self.job_here()
+        self.write("wrong.yaml", "data: {train: nothing-of-that-name.csv, label: a}\noutput: x\n")
+        piped, _ = self.espalier("check", job)
+        memory = re.search(r"^memory +(.*)$", piped, re.M).group(1)
+        self.assertGreater(len(memory), 80)
+        for columns in (60, 80):
+            shown = ESCAPE.sub("", self.on_terminal("check", job, columns=columns)).split("\r")[-1]
+            self.assertLessEqual(max(map(len, shown.split("\n"))), columns, shown)
+            self.assertIn(memory, " ".join(shown.split()))
+            shown = ESCAPE.sub("", self.on_terminal("check", "wrong.yaml", columns=columns, code=2))
+            self.assertRegex(shown, r"^error: .*\n  \S")
+        shown = self.on_terminal("list", "--coordinator", "127.0.0.1:1", "--json", code=3)
+        self.assertIn('"status":"FAILED"', next(line for line in shown.split("\n")
+                                                if line.startswith("{") and line.endswith("}")))
+        shown = self.on_terminal("check", job, "--effective", columns=40)
+        self.assertEqual(shown, self.espalier("check", job, "--effective")[0])
+
     def test_a_curve_needs_neither_colour_nor_unicode(self):
         job = self.job_here(output={"path": self.path("again"), "overwrite": True})
         for environment in ({"LC_ALL": "C"}, {"LC_ALL": "", "LC_CTYPE": "", "LANG": "de_DE"}):

@@ -81,7 +81,7 @@ def output_of(*command):
 
 
 def flags(text):
-    return sorted(set(re.findall(r"^\s+(?:-\w,)?(--[a-z][a-z0-9-]*)", text, re.M)))
+    return sorted(set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z0-9-]*)", text, re.M)))
 
 
 def commands(text):

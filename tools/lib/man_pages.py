@@ -117,8 +117,6 @@ def page(name, text, related, version, seconds):
     for title, lines in lists:
         out.append(".SH " + TITLES[title])
         for entry, words in entries(lines):
-            if title == "Positionals":
-                entry = re.sub(r" (?:TEXT|REQUIRED)\b", "", entry)
             out += [".TP", "\\fB%s\\fR" % escape(entry), escape(words) or "\\&"]
     out += after
     if related:
