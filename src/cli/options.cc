@@ -39,7 +39,7 @@ constexpr const char* kMainExamples =
     "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file, or\n"
     "a certificate or token that is refused; 3 the coordinator was not reached; 130 interrupted.\n"
     "\n"
-    "`espalier COMMAND --help` describes a command.";
+    "`espalier COMMAND --help`, or `espalier help COMMAND`, describes a command.";
 
 // Returns the first words of a command line: the names of commands and groups.
 std::vector<std::string> FirstWords() {
@@ -93,6 +93,10 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
   std::vector<std::string> words(arguments.rbegin(), arguments.rend());
   if (words.empty()) words.push_back("--help");
   if (words.back() == "--version") words = {"version"};
+  if (words.back() == "help") {  // `help train` is `train --help`
+    words.pop_back();
+    words.insert(words.begin(), "--help");
+  }
   if (!words.back().starts_with("-")) {
     parsed.error = CheckFirstWord(words.back());
     if (!parsed.error.ok()) return parsed;
@@ -112,9 +116,7 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
     if (app.exit(error, out, err) == 0) {
       parsed.help = out.str();
     } else {
-      parsed.error = InvalidArgument(std::string(error.what()) + " (`espalier" +
-                                     (arguments[0].starts_with("-") ? "" : " " + arguments[0]) +
-                                     " --help` lists the arguments)");
+      parsed.error = config::CommandLineError(app, error);
     }
     return parsed;
   }

@@ -1,17 +1,23 @@
 #include "src/config/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/config/reader.h"
+#include "src/config/reference.h"
 
 namespace espalier::config {
 namespace {
 
 // First columns of the texts in lists of options and of commands.
 constexpr size_t kOptionColumn = 30, kCommandColumn = 14;
+constexpr const char* kJobFile = "JOB.yaml";
+constexpr size_t kKeysShownMax = 3;
 
 class HelpFormatter final : public CLI::Formatter {
  public:
@@ -83,10 +89,63 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
+// Returns the name of the option in a word such as "--workers=2"; "" if the word is not an option.
+std::string OptionIn(const std::string& word) {
+  const bool is_long = word.size() > 2 && word.starts_with("--") && word[2] != '-';
+  const bool is_short = word.size() > 1 && word[0] == '-' && std::isalpha(word[1]) != 0;
+  if (!is_long && !is_short) return "";
+  return is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+}
+
+// Returns the names of the options that --help lists.
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+Status UnknownOption(const CLI::App& command, const std::string& option, const std::string& help) {
+  const std::string shown = Printable(option, 40) + ": unknown option";
+  std::string key = option.substr(option.find_first_not_of('-'));
+  std::replace(key.begin(), key.end(), '-', '_');
+  std::vector<std::string> keys;
+  if (command.get_option_no_throw(kJobFile) != nullptr) keys = JobKeysNamed(key);
+  if (!keys.empty()) {
+    const bool more = keys.size() > kKeysShownMax;
+    if (more) keys.resize(kKeysShownMax);
+    return InvalidArgument(shown + ". Set " + Joined(keys) + (more ? ", ..." : "") +
+                           " in the job file.");
+  }
+  const auto near = Nearest(option, OptionNames(command));
+  return InvalidArgument(shown + (near ? " (did you mean " + *near + "?)" : "") + help);
+}
+
 }  // namespace
 
 std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter() {
   return std::make_shared<HelpFormatter>();
+}
+
+Status CommandLineError(const CLI::App& app, const CLI::Error& error) {
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  const std::string help = ". `" + name + " --help` lists the options and arguments.";
+  const std::vector<std::string> left = app.remaining(true);
+  for (const std::string& word : left) {
+    const std::string option = OptionIn(word);
+    if (!option.empty()) return UnknownOption(*command, option, help);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !left.empty()) {
+    return InvalidArgument(Quoted(left.front()) + ": unexpected argument" + help);
+  }
+  return InvalidArgument(error.what() + help);
 }
 
 }  // namespace espalier::config

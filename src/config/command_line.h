@@ -1,4 +1,4 @@
-// Shared parts of the command lines of all programs: the layout of --help.
+// Shared parts of the command lines of all programs: the layout of --help, and errors in options.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <memory>
 
+#include "src/base/status.h"
+
 namespace CLI {
 class App;
+class Error;
 class FormatterBase;
 }  // namespace CLI
 
@@ -19,5 +22,9 @@ inline constexpr size_t kHelpColumns = 80;
 // consecutive lines are one paragraph, which is wrapped. Lines that are indented (examples) stay
 // separate.
 std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter();
+
+// Returns the error of a failed parse. An unknown option is reported first, with the nearest option
+// or, if the command takes a job file, with the keys of a job that have its name.
+Status CommandLineError(const CLI::App& app, const CLI::Error& error);
 
 }  // namespace espalier::config

@@ -309,6 +309,17 @@ Result<std::vector<KeyReference>> KeysBelow(std::string_view key) {
   return found;
 }
 
+std::vector<std::string> JobKeysNamed(std::string_view name) {
+  std::vector<std::string> found;
+  for (const GrammarEntry& entry : JobGrammar()) {
+    if (entry.is_word) continue;
+    std::string path = WithoutBrackets(entry.path);
+    const bool seen = std::count(found.begin(), found.end(), path) > 0;
+    if (!seen && Parts(path).back() == name) found.push_back(std::move(path));
+  }
+  return found;
+}
+
 std::string KeyText(std::span<const KeyReference> keys) {
   std::string out;
   for (size_t i = 0; i < keys.size(); ++i) {

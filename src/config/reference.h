@@ -40,6 +40,10 @@ std::vector<KeyReference> AllKeys();
 // the message suggests similar keys.
 Result<std::vector<KeyReference>> KeysBelow(std::string_view key);
 
+// Returns the keys of a training job whose last part is `name`, without "[]": for "epochs",
+// "train.epochs".
+std::vector<std::string> JobKeysNamed(std::string_view name);
+
 // Returns types, defaults and texts of keys for a terminal of 80 columns. Consecutive keys with the
 // same text, like the learning rates of all optimizers, share it.
 std::string KeyText(std::span<const KeyReference> keys);

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "src/base/build_info.h"
+#include "src/config/command_line.h"
 #include "src/config/daemon_flags.h"
 
 namespace espalier::coordinator {
@@ -26,7 +27,7 @@ Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv
     flags.answer = app.version();
     return flags;
   } catch (const CLI::Error& error) {
-    return InvalidArgument(std::string(error.what()) + "; --help lists the flags");
+    return config::CommandLineError(app, error);
   }
   ESPALIER_ASSIGN_OR_RETURN(flags.options, config::OptionsFrom<config::CoordinatorOptions>(given));
   flags.notes = given.notes;

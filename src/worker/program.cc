@@ -17,6 +17,7 @@
 #include "src/base/log.h"
 #include "src/base/memory.h"
 #include "src/base/program_path.h"
+#include "src/config/command_line.h"
 #include "src/config/daemon_flags.h"
 #include "src/model/arithmetic.h"
 #include "src/storage/file_systems.h"
@@ -107,7 +108,7 @@ Result<std::optional<config::WorkerOptions>> ReadCommandLine(int argc, char** ar
     answer = app.help();
     return std::optional<config::WorkerOptions>();
   } catch (const CLI::Error& error) {
-    return InvalidArgument(std::string(error.what()) + "; --help lists the flags");
+    return config::CommandLineError(app, error);
   }
   ESPALIER_ASSIGN_OR_RETURN(config::WorkerOptions o,
                             config::OptionsFrom<config::WorkerOptions>(flags.options));

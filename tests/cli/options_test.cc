@@ -68,13 +68,41 @@ TEST_CASE("an unknown command names the nearest one") {
         "unknown command 'frobnicate'; `espalier --help` lists the commands");
 }
 
-TEST_CASE("missing job files, unknown flags and extra words are errors") {
-  CHECK(Parse({"train"}).error.code() == StatusCode::kInvalidArgument);
-  CHECK_THAT(Parse({"train", "a.yaml", "--wrokers", "2"}).error.message(),
-             Catch::Contains("--wrokers") && Catch::Contains("espalier train --help"));
-  CHECK(Parse({"check", "a.yaml", "b.yaml"}).error.code() == StatusCode::kInvalidArgument);
-  CHECK(Parse({"--nonsense"}).error.code() == StatusCode::kInvalidArgument);
+TEST_CASE("missing job files and extra words are errors") {
+  CHECK(Parse({"train"}).error.message() ==
+        "JOB.yaml is required. `espalier train --help` lists the options and arguments.");
+  CHECK(Parse({"check", "a.yaml", "b.yaml"}).error.message() ==
+        "'b.yaml': unexpected argument. `espalier check --help` lists the options and arguments.");
+  CHECK(Parse({"check"}).error.code() == StatusCode::kInvalidArgument);
   CHECK(Parse({"train", "a.yaml", "--output", ""}).error.code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("an unknown option names the nearest one or a job's key") {
+  const auto error = [](const std::vector<std::string>& words) {
+    return Parse(words).error.message();
+  };
+  CHECK(error({"train", "a.yaml", "--worker", "2"}) ==
+        "--worker: unknown option (did you mean --workers?). `espalier train --help` lists the "
+        "options and arguments.");
+  CHECK_THAT(error({"train", "--worker=2"}), Catch::StartsWith("--worker: unknown option (did"));
+  CHECK(error({"train", "--epochs", "5", "a.yaml"}) ==
+        "--epochs: unknown option. Set train.epochs in the job file.");
+  CHECK(error({"submit", "a.yaml", "--label", "y"}) ==
+        "--label: unknown option. Set data.label in the job file.");
+  CHECK_THAT(error({"list", "--epochs", "5"}),
+             Catch::StartsWith("--epochs: unknown option. `espalier list --help`"));
+  CHECK_THAT(error({"--verson"}),
+             Catch::StartsWith("--verson: unknown option (did you mean --version?)"));
+  CHECK_THAT(error({"certs", "issue", "worker", "w", "--hosts", "h"}),
+             Catch::Contains("--host?") && Catch::Contains("`espalier certs issue --help`"));
+  CHECK(Parse({"train", "a.yaml", "--output", "--odd"}).options->output == "--odd");
+}
+
+TEST_CASE("help is a command") {
+  CHECK(Parse({"help"}).help == Parse({"--help"}).help);
+  CHECK(Parse({"help", "train"}).help == Parse({"train", "--help"}).help);
+  CHECK(Parse({"help", "certs", "issue"}).help == Parse({"certs", "issue", "--help"}).help);
+  CHECK_THAT(Parse({"help", "trian"}).error.message(), Catch::Contains("did you mean 'train'?"));
 }
 
 TEST_CASE("reference takes at most one key") {

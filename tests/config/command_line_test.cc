@@ -1,8 +1,10 @@
 #include "src/config/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 namespace espalier::config {
 namespace {
@@ -45,6 +47,25 @@ TEST_CASE("help is wrapped at 80 columns, and examples are kept") {
         "Examples:\n"
         "  tool run job.yaml --workers 2          a comment that is too long for the\n"
         "                                         whole line\n");
+}
+
+TEST_CASE("an unknown option is reported before a missing argument") {
+  const auto error = [](std::vector<std::string> words) {
+    Program program;
+    std::reverse(words.begin(), words.end());
+    try {
+      program.app.parse(words);
+    } catch (const CLI::Error& caught) {
+      return CommandLineError(program.app, caught).message();
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(error({"run", "--worker", "2"}),
+             Catch::StartsWith("--worker: unknown option (did you mean --workers?). `tool run "));
+  CHECK_THAT(error({"run", "a", "--workers"}), Catch::StartsWith("--workers: "));
+  CHECK_THAT(error({"run", "a", "--workers", "65"}), Catch::Contains("not in range 1 to 64"));
+  CHECK_THAT(error({"run", "a", "---"}), Catch::StartsWith("'---': unexpected argument"));
+  CHECK_THAT(error({"-v"}), Catch::StartsWith("-v: unknown option. `tool --help`"));
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ class UsageTest(EspalierTest):
         self.assertRegex(out, r"^espalier \d+\.\d+\.\d+")
         self.assertEqual(self.espalier("version")[0].strip(), out.strip())
         out, _ = self.espalier("--help")
+        self.assertEqual(self.espalier("help")[0], out)
         for command in ("train", "sweep", "submit", "watch", "list", "status", "cancel", "workers",
                         "check"):
             self.assertIn(command, out)
@@ -113,7 +114,13 @@ class UsageTest(EspalierTest):
         self.assertIn("train", err)
         self.espalier("train", code=2)
         self.espalier("train", self.job("j", self.spec()), "--workers", "0", code=2)
-        self.espalier("train", self.job("j", self.spec()), "--wrokers", "2", code=2)
+        _, err = self.espalier("train", self.job("j", self.spec()), "--wrokers", "2", code=2)
+        self.assertIn("--wrokers: unknown option (did you mean --workers?)", err)
+        for daemon in ("espalier-coordinator", "espalier-worker"):
+            done = subprocess.run([program(daemon), "--log-leve", "info"], capture_output=True,
+                                  text=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--log-leve: unknown option (did you mean --log-level?)", done.stderr)
         self.espalier("watch", "seventeen", code=2)
 
     def test_a_wrong_key_names_line_column_and_the_nearest_key(self):
