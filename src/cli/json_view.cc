@@ -16,6 +16,9 @@ constexpr int64_t kProgressEveryMs = 1000;
 // Returns null for empty text, which means "unknown".
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
+// Returns null for 0, which means "unknown".
+Json NumberOrNull(int64_t number) { return number == 0 ? Json() : Json(number); }
+
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
@@ -44,6 +47,9 @@ Json ProgressFields(const spec::JobSnapshot& job) {
           {"steps_total", p.steps_total},
           {"epoch", p.epoch},
           {"epochs_total", p.epochs_total},
+          {"fit", NumberOrNull(p.fit)},
+          {"fits", NumberOrNull(p.fits)},
+          {"fit_epoch", p.fit_epoch},
           {"loss", p.loss},
           {"accuracy", p.accuracy},
           {"learning_rate", p.learning_rate},
@@ -65,6 +71,8 @@ Json EvaluationJson(const spec::JobSnapshot& job, const spec::HistoryRow& row) {
           {"job", ToString(job.job)},
           {"epoch", row.epoch},
           {"step", row.step},
+          {"fit", NumberOrNull(row.fit)},
+          {"fit_epoch", row.fit_epoch},
           {"learning_rate", row.learning_rate},
           {"train", SetJson(row.train, {})},
           {"validation", std::move(validation)}};

@@ -4,13 +4,14 @@
 //   {"event":"state","job":"job-1","state":"TRAINING","waiting_because":null,"trouble":null,
 //    "workers":["local-1"]}
 //   {"event":"progress","job":"job-1","phase":"training","phase_share":0.0,"step":188,
-//    "steps_total":3760,"epoch":1.0,"epochs_total":20.0,"loss":..,"accuracy":..,"learning_rate":..,
-//    "rows_per_second":..,"input_bytes":..,"profiling_bytes_done":..}
-//   {"event":"evaluation","job":"job-1","epoch":1.0,"step":188,"learning_rate":..,
-//    "train":{..},"validation":{..}}
+//    "steps_total":3760,"epoch":1.0,"epochs_total":20.0,"fit":1,"fits":1,"fit_epoch":1.0,
+//    "loss":..,"accuracy":..,"learning_rate":..,"rows_per_second":..,"input_bytes":..,
+//    "profiling_bytes_done":..}
+//   {"event":"evaluation","job":"job-1","epoch":1.0,"step":188,"fit":1,"fit_epoch":1.0,
+//    "learning_rate":..,"train":{..},"validation":{..}}
 //   {"event":"coordinator_away","job":"job-1","away_s":1.0}
-// The last event appears once for each outage. The job is watched again when the coordinator is
-// back.
+// "fit" and "fits" are null if they are unknown. The last event appears once for each outage. The
+// job is watched again when the coordinator is back.
 //
 // The last line is the outcome, see OutcomeJson. If the user stopped following and the job may
 // continue, the last line is:

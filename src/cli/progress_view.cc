@@ -14,16 +14,17 @@ namespace {
 constexpr int kBarWidthMax = 24, kBarWidthMin = 6;
 constexpr int64_t kPaceAfterMs = 500;  // minimum time for an estimate of the remaining time
 
-// A part of the live line. The part with the greatest `rank` is omitted first.
+// A part of a line. The part with the greatest `rank` is omitted first.
 struct Piece {
   std::string text;
   int rank = 0;
+  bool joins = false;  // one space before it, not two: it belongs to the part before it
 };
 
 std::string JoinPieces(const std::vector<Piece>& pieces) {
   std::string line;
   for (const Piece& p : pieces) {
-    if (!line.empty()) line += "  ";
+    if (!line.empty()) line += p.joins ? " " : "  ";
     line += p.text;
   }
   return line;
@@ -41,11 +42,15 @@ std::string FitPieces(std::vector<Piece> pieces, int width) {
   return Fit(line, width);
 }
 
-std::string EpochHead(const spec::JobProgress& p) {
-  const double running = std::floor(p.epoch + 1e-9) + 1;
-  if (p.epochs_total <= 0) return "epoch " + FormatEpochs(running);
-  return "epoch " + FormatEpochs(std::min(running, std::ceil(p.epochs_total))) + "/" +
-         FormatEpochs(p.epochs_total);
+// Returns "fit 2/5 " if the job has several fits.
+std::string FitHead(int64_t fit, const spec::JobProgress& p) {
+  if (fit == 0 || p.fits <= 1) return "";
+  return "fit " + std::to_string(fit) + "/" + std::to_string(p.fits) + " ";
+}
+
+// Returns the epochs of a fit, or of a job whose fit is unknown; 0: unknown.
+double EpochsOfFit(int64_t fit, const spec::JobProgress& p) {
+  return fit == 0 || p.fits <= 1 ? p.epochs_total : p.epochs_total / static_cast<double>(p.fits);
 }
 
 // Returns "38 s left", "1:23 left" or "2:03:04 left". Short, because lines are.
@@ -92,7 +97,7 @@ std::string TrainingLine(const spec::JobSnapshot& job, const std::optional<spec:
   const spec::JobProgress& p = job.progress;
   if (p.phase == "writing") return Fit("writing the bundle", width);
   if (p.step == 0) return Fit("starting the first step", width);
-  const std::string head = EpochHead(p);
+  const std::string head = RunningEpoch(p);
   const std::string loss = "loss " + (std::isnan(p.loss) ? "-" : FormatValue(p.loss));
   const std::string left = left_ms ? LeftText(*left_ms) : "";
   const std::string step =
@@ -216,24 +221,34 @@ std::string LiveLine(const spec::JobSnapshot& job,
   }
 }
 
-std::string EvaluationLine(const spec::HistoryRow& row, double epochs_total) {
-  std::string line = "epoch " + FormatEpochs(row.epoch);
-  if (epochs_total > 0) line += "/" + FormatEpochs(epochs_total);
-  line +=
-      "  step " + HumanCount(row.step) + "  loss " + FormatMean(row.train.loss, row.train.weight);
-  if (row.train.classification) {
-    line += "  accuracy " + FormatShare(row.train.accuracy);
-  } else {
-    line += "  rmse " + FormatMean(row.train.rmse, row.train.weight);
-  }
+std::string RunningEpoch(const spec::JobProgress& p) {
+  const double total = EpochsOfFit(p.fit, p);
+  const double running = std::floor((p.fit == 0 ? p.epoch : p.fit_epoch) + 1e-9) + 1;
+  const std::string head = FitHead(p.fit, p) + "epoch ";
+  if (total <= 0) return head + FormatEpochs(running);
+  return head + FormatEpochs(std::min(running, std::ceil(total))) + "/" + FormatEpochs(total);
+}
+
+std::string EvaluationLine(const spec::HistoryRow& row, const spec::JobProgress& progress,
+                           int width) {
+  const double total = EpochsOfFit(row.fit, progress);
+  const std::string epoch = FitHead(row.fit, progress) + "epoch " +
+                            FormatEpochs(row.fit == 0 ? row.epoch : row.fit_epoch) +
+                            (total > 0 ? "/" + FormatEpochs(total) : "");
+  const spec::Metrics& t = row.train;
+  std::vector<Piece> pieces = {{epoch, 0}, {"loss " + FormatMean(t.loss, t.weight), 1}};
+  pieces.push_back(
+      {t.classification ? "acc " + FormatShare(t.accuracy) : "rmse " + FormatMean(t.rmse, t.weight),
+       5, true});
   if (row.validation) {
     const spec::Metrics& v = *row.validation;
-    line += "  val_loss " + FormatMean(v.loss, v.weight);
-    line += v.classification ? "  val_accuracy " + FormatShare(v.accuracy)
-                             : "  val_rmse " + FormatMean(v.rmse, v.weight) + "  val_r2 " +
-                                   FormatMean(v.r2, v.weight);
+    pieces.push_back({"val_loss " + FormatMean(v.loss, v.weight), 3});
+    pieces.push_back({v.classification ? "val_acc " + FormatShare(v.accuracy)
+                                       : "val_rmse " + FormatMean(v.rmse, v.weight),
+                      2, true});
+    if (!v.classification) pieces.push_back({"val_r2 " + FormatMean(v.r2, v.weight), 4, true});
   }
-  return line;
+  return FitPieces(std::move(pieces), width - 1);
 }
 
 std::string StateLine(const spec::JobSnapshot& job) {
@@ -307,7 +322,7 @@ void LiveView::OnUpdate(const spec::JobUpdate& update, int64_t now_ms) {
   }
   for (const spec::HistoryRow& row : update.history) {
     Pause();
-    out_(EvaluationLine(row, p.epochs_total) + "\n");
+    out_(EvaluationLine(row, p, width_()) + "\n");
     last_ = row;
   }
 }
@@ -352,7 +367,7 @@ void PlainView::OnUpdate(const spec::JobUpdate& update, int64_t) {
   }
   if (const std::string line = TroubleLine(job, &trouble_); !line.empty()) out_(line);
   for (const spec::HistoryRow& row : update.history) {
-    out_(EvaluationLine(row, job.progress.epochs_total) + "\n");
+    out_(EvaluationLine(row, job.progress, kPlainColumns) + "\n");
   }
 }
 

@@ -3,8 +3,8 @@
 //
 // On a terminal (LiveView), one line is redrawn repeatedly below the permanent lines:
 //
-//   epoch  1/20  step 188  loss 0.4213  accuracy 87.90 %  val_loss 0.1987  val_accuracy 94.20 %
-//   epoch 2/20  [>      ]   8 %  step 301/3,760  loss 0.2101  val 94.20 %  12,345 rows/s  1:23 left
+//   fit 1/5 epoch 1/20  loss 0.4213 acc 87.90 %  val_loss 0.1987 val_acc 94.20 %
+//   fit 1/5 epoch 2/20  [>     ]   8 %  loss 0.2101  val 94.20 %  1:23 left
 //
 // On other outputs (PlainView), one line is written for each change of state and each evaluation.
 #pragma once
@@ -45,8 +45,14 @@ std::string LiveLine(const spec::JobSnapshot& job,
                      const std::optional<spec::HistoryRow>& last_evaluation,
                      std::optional<int64_t> left_ms, int width);
 
-// Returns the permanent line of an evaluation, without line end.
-std::string EvaluationLine(const spec::HistoryRow& row, double epochs_total);
+// Returns the running epoch: "epoch 2/20". With several fits, it is that of the fit: "fit 1/5 epoch
+// 2/20".
+std::string RunningEpoch(const spec::JobProgress& progress);
+
+// Returns the permanent line of an evaluation, without line end: at most `width` - 1 characters, as
+// above. With several fits, the epochs are those of the fit. `progress` is the job's.
+std::string EvaluationLine(const spec::HistoryRow& row, const spec::JobProgress& progress,
+                           int width);
 
 // Returns one line about a job's new state, without line end: "job-17 training: 16 leaves on 2
 // workers (local-1, local-2)".

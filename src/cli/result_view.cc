@@ -261,9 +261,7 @@ std::string StateOf(const spec::JobSnapshot& job) {
   }
   if (job.state == spec::JobState::kTraining) {
     const spec::JobProgress& p = job.progress;
-    std::string text = "epoch " + FormatEpochs(p.epoch);
-    if (p.epochs_total > 0) text += "/" + FormatEpochs(p.epochs_total);
-    return text + ", loss " + (std::isnan(p.loss) ? "-" : FormatValue(p.loss));
+    return RunningEpoch(p) + ", loss " + (std::isnan(p.loss) ? "-" : FormatValue(p.loss));
   }
   if (const spec::ScoringResult* result = job.scored()) return Summary(*result);
   if (const spec::TrainingResult* result = job.trained()) return Summary(*result);
@@ -409,7 +407,7 @@ std::string LastEvaluations(const spec::JobUpdate& job, const std::string& all_w
            all_with + "`\n";
   }
   for (size_t i = left_out; i < rows.size(); ++i) {
-    text += EvaluationLine(rows[i], job.snapshot.progress.epochs_total) + "\n";
+    text += EvaluationLine(rows[i], job.snapshot.progress, kPlainColumns) + "\n";
   }
   return text;
 }

@@ -15,7 +15,8 @@ namespace {
 Status CheckProgress(const spec::JobProgress& p) {
   const bool good = p.step >= 0 && p.steps_total >= 0 && std::isfinite(p.epoch) && p.epoch >= 0 &&
                     std::isfinite(p.epochs_total) && p.epochs_total >= 0 && p.phase.size() <= 64 &&
-                    p.phase_share >= 0 && p.phase_share <= 1;
+                    p.phase_share >= 0 && p.phase_share <= 1 && p.fit >= 0 && p.fits >= 0 &&
+                    std::isfinite(p.fit_epoch) && p.fit_epoch >= 0;
   return good ? Status::Ok()
               : FailedPrecondition("its progress is out of range: step " + std::to_string(p.step) +
                                    " of " + std::to_string(p.steps_total) + ", epoch " +
@@ -32,7 +33,8 @@ Status CheckHistory(const HistoryEntry& m) {
   const spec::HistoryRow& row = m.row;
   const bool good = row.step >= 0 && row.step < std::numeric_limits<int64_t>::max() &&
                     std::isfinite(row.epoch) && row.epoch >= 0 && m.first >= 0 &&
-                    m.first <= m.number && m.number <= row.step && IsCounted(row.train) &&
+                    m.first <= m.number && m.number <= row.step && row.fit >= 0 &&
+                    std::isfinite(row.fit_epoch) && row.fit_epoch >= 0 && IsCounted(row.train) &&
                     IsCounted(row.validation);
   if (good) return Status::Ok();
   return FailedPrecondition("its history is out of range: row " + std::to_string(m.number) +

@@ -125,6 +125,8 @@ void Map(W& w, Is<spec::HistoryRow> auto& row) {
   w(ESPALIER_AT(learning_rate), row.learning_rate, kFinite);
   w(ESPALIER_AT(train), row.train);
   w(ESPALIER_AT(validation), row.validation);
+  w(ESPALIER_AT(fit), row.fit);
+  w(ESPALIER_AT(fit_epoch), row.fit_epoch, kFinite);
 }
 
 template <typename W>
@@ -139,6 +141,9 @@ void Map(W& w, Is<spec::JobProgress> auto& p) {
   w(ESPALIER_AT(rows_per_second), p.rows_per_second, kFinite);
   w(ESPALIER_AT(phase), p.phase, kFewWords);
   w(ESPALIER_AT(phase_share), p.phase_share, kFinite);
+  w(ESPALIER_AT(fit), p.fit);
+  w(ESPALIER_AT(fits), p.fits);
+  w(ESPALIER_AT(fit_epoch), p.fit_epoch, kFinite);
 }
 
 template <typename W>

@@ -90,6 +90,8 @@ struct HistoryRow {
   double learning_rate = 0;
   Metrics train;  // running values of the epoch; no extra pass
   std::optional<Metrics> validation;
+  int64_t fit = 0;       // number of the fit, from 1; 0: unknown
+  double fit_epoch = 0;  // completed epochs of this fit
 };
 
 // Returns the metric with this name (without "val_"; see MetricNames), or nothing if `metrics` does

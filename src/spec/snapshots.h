@@ -43,6 +43,9 @@ struct JobProgress {
   double rows_per_second = 0;
   std::string phase;       // "training", "evaluating", "writing"
   double phase_share = 0;  // completed share of an evaluation, 0 to 1
+  int64_t fit = 0;         // number of the current fit, from 1; 0: unknown
+  int64_t fits = 0;        // number of fits that the model averages; 0: unknown
+  double fit_epoch = 0;    // completed epochs of this fit
 };
 
 // Maximum number of TrainingResult::accepted.

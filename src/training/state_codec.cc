@@ -18,8 +18,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-// The first layout with TrainingNotes, several fits and their choices, and with metrics of targets,
-// average precision and coverage. No release has it yet, so its fields may still change.
+// The first layout with TrainingNotes, several fits and their choices, the fit of each evaluation,
+// and with metrics of targets, average precision and coverage. No release has it yet, so its fields
+// may still change.
 constexpr uint32_t kLayout = 8;
 constexpr uint32_t kLayoutWithDescent = 7;
 constexpr uint32_t kLayoutWithAsync = 6;
@@ -48,8 +49,9 @@ void VisitTarget(T& target, Visitor& visit) {
 
 template <typename R, typename Visitor>
 void VisitRow(R& row, Visitor& visit) {
-  auto& [epoch, step, learning_rate, train, validation] = row;
+  auto& [epoch, step, learning_rate, train, validation, fit, fit_epoch] = row;
   visit(epoch), visit(step), visit(learning_rate), visit(train), visit(validation);
+  visit.Later(fit), visit.Later(fit_epoch);
 }
 
 template <typename P, typename Visitor>

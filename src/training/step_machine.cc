@@ -356,6 +356,8 @@ void StepMachine<T>::Record() {
                           plan_.StepsTotal(), state_.rate_left);
   row.train = *state_.train;
   row.validation = state_.validation;
+  row.fit = CurrentFit();
+  row.fit_epoch = FitEpoch();
   if (row.validation) {  // only the last evaluation keeps data that grows with the classes
     row.validation->classes = {};
     row.validation->confusion = {};

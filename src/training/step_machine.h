@@ -179,6 +179,10 @@ class StepMachine {
   int64_t EvaluationSize(Measure measure) const;
   // Returns the maximum number of steps of this and later fits, plus the earlier steps. 0: unknown.
   int64_t AllSteps() const;
+  // Returns the number of the current fit, from 1, and its completed epochs. After the last fit,
+  // they are those of that fit.
+  int64_t CurrentFit() const;
+  double FitEpoch() const;
   // Returns the running metrics of the current epoch.
   spec::Metrics EpochMetrics() const;
   double LearningRateNow() const;

@@ -345,6 +345,16 @@ int64_t StepMachine<T>::AllSteps() const {
   return each == 0 ? 0 : state_.ensemble.begun_step + fits * each;
 }
 
+template <typename T>
+int64_t StepMachine<T>::CurrentFit() const {
+  return std::min(state_.ensemble.fit + 1, plan_.train.ensemble.fits);
+}
+
+template <typename T>
+double StepMachine<T>::FitEpoch() const {
+  return static_cast<double>(FitStep()) / static_cast<double>(plan_.StepsPerEpoch());
+}
+
 #define ESPALIER_INSTANTIATE(T)                                                        \
   template void StepMachine<T>::BeginFit();                                            \
   template TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan, TrainingState<T>);   \
@@ -359,7 +369,9 @@ int64_t StepMachine<T>::AllSteps() const {
   template std::optional<spec::PredictionIntervals> StepMachine<T>::Intervals() const; \
   template int64_t StepMachine<T>::EvaluationSize(Measure) const;                      \
   template std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const;     \
-  template int64_t StepMachine<T>::AllSteps() const;
+  template int64_t StepMachine<T>::AllSteps() const;                                   \
+  template int64_t StepMachine<T>::CurrentFit() const;                                 \
+  template double StepMachine<T>::FitEpoch() const;
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

@@ -34,6 +34,9 @@ std::function<void(const StepReport&)> JobMember<T>::ReportsOf(const member::Pla
     p.steps_total = r.steps_total;
     p.epoch = r.epoch;
     p.epochs_total = epochs_total;
+    p.fit = r.fit;
+    p.fits = r.fits;
+    p.fit_epoch = r.fit_epoch;
     p.loss = r.running.loss;
     p.accuracy = r.running.accuracy;
     p.learning_rate = r.learning_rate;

@@ -41,6 +41,9 @@ StepReport ReportOf(const training::StepMachine<T>& machine) {
   report.step = machine.state().step;
   report.steps_total = machine.AllSteps();
   report.epoch = static_cast<double>(report.step) / static_cast<double>(plan.StepsPerEpoch());
+  report.fit = machine.CurrentFit();
+  report.fits = plan.train.ensemble.fits;
+  report.fit_epoch = machine.FitEpoch();
   report.learning_rate = machine.LearningRateNow();
   report.running = machine.EpochMetrics();
   return report;
@@ -84,6 +87,7 @@ member::RoundReached Trainer<T>::NextRound() {
   model::PrepareComputeThread();
   last_report_us_ = last_step_us_ = hooks_.now_us();
   action_ = machine_.Resume();
+  Report(false, 0);  // the totals, which readers of the first evaluation need
   return Reached();
 }
 

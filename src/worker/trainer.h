@@ -34,6 +34,8 @@ namespace espalier::worker {
 struct StepReport {
   int64_t step = 0, steps_total = 0;
   double epoch = 0;
+  int64_t fit = 0, fits = 0;  // number of the fit, from 1, and of all fits
+  double fit_epoch = 0;
   double learning_rate = 0;
   double rows_per_second = 0;
   spec::Metrics running;  // metrics of this epoch

@@ -99,6 +99,9 @@ TEST_CASE("JSON lines report states, progress and evaluations") {
   spec::JobSnapshot training = TrainingJob();
   training.progress.phase = "evaluating";
   training.progress.phase_share = 0.25;
+  training.progress.fit = 2;
+  training.progress.fits = 5;
+  training.progress.fit_epoch = 0.5;
   std::string out;
   JsonView view([&out](std::string_view text) { out += text; });
   view.OnUpdate({QueuedJob(), {}}, 0);
@@ -112,10 +115,16 @@ TEST_CASE("JSON lines report states, progress and evaluations") {
     const Json json = Json::parse(line);
     events.push_back(json["event"]);
     CHECK(json["job"] == "job-17");
-    if (json["event"] == "evaluation") CHECK(json["validation"]["accuracy"] == 0.942);
+    if (json["event"] == "evaluation") {
+      CHECK(json["validation"]["accuracy"] == 0.942);
+      CHECK(json["fit"].is_null());
+    }
     if (json["event"] == "progress") {
       CHECK(json["steps_total"] == 3760);
       CHECK(json["phase_share"] == 0.25);
+      CHECK(json["fit"] == 2);
+      CHECK(json["fits"] == 5);
+      CHECK(json["fit_epoch"] == 0.5);
     }
   }
   CHECK(events ==

@@ -92,10 +92,11 @@ TEST_CASE("a bar is full at one and survives invalid shares") {
   CHECK(Bar(0.0 / 0.0, 4) == "[> ]");
 }
 
-TEST_CASE("an evaluation's line has epoch, step, losses and accuracy") {
-  CHECK(
-      EvaluationLine(EvaluationRow(1, 188), 20) ==
-      "epoch 1/20  step 188  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 %");
+TEST_CASE("an evaluation's line has epoch, losses and accuracy") {
+  spec::JobProgress progress = {.epochs_total = 20};
+  CHECK(EvaluationLine(EvaluationRow(1, 188), progress, 80) ==
+        "epoch 1/20  loss 0.2500 acc 87.90 %  val_loss 0.2500 val_acc 94.20 %");
+  progress.epochs_total = 0;
   spec::HistoryRow row;
   row.epoch = 2.5;
   row.step = 1234;
@@ -103,9 +104,44 @@ TEST_CASE("an evaluation's line has epoch, step, losses and accuracy") {
   row.train.loss = 1e-5;
   row.train.rmse = 0.5;
   row.train.weight = 2;
-  CHECK(EvaluationLine(row, 0) == "epoch 2.50  step 1,234  loss 1.000e-05  rmse 0.5000");
+  CHECK(EvaluationLine(row, progress, 80) == "epoch 2.50  loss 1.000e-05 rmse 0.5000");
   row.train.weight = 0;
-  CHECK(EvaluationLine(row, 0) == "epoch 2.50  step 1,234  loss -  rmse -");
+  CHECK(EvaluationLine(row, progress, 80) == "epoch 2.50  loss - rmse -");
+}
+
+TEST_CASE("an evaluation's line names the fit and fits the width") {
+  const spec::JobProgress progress = {.epochs_total = 120, .fits = 5};
+  spec::HistoryRow row = EvaluationRow(25, 625);
+  row.fit = 2;
+  row.fit_epoch = 1;
+  CHECK(EvaluationLine(row, progress, 80) ==
+        "fit 2/5 epoch 1/24  loss 0.2500 acc 87.90 %  val_loss 0.2500 val_acc 94.20 %");
+  CHECK(EvaluationLine(row, {.epochs_total = 24, .fits = 1}, 80).starts_with("epoch 1/24  loss"));
+  row.fit_epoch = 24;
+  for (spec::Metrics* m : {&row.train, &*row.validation}) m->accuracy = 1;
+  for (int width : {40, 60, 80}) {
+    const std::string line = EvaluationLine(row, progress, width);
+    INFO(line);
+    CHECK(static_cast<int>(line.size()) < width);
+    CHECK_THAT(line, Catch::StartsWith("fit 2/5 epoch 24/24  loss 0.2500"));
+  }
+  for (spec::Metrics* m : {&row.train, &*row.validation}) m->classification = false;
+  CHECK(EvaluationLine(row, progress, 80) ==
+        "fit 2/5 epoch 24/24  loss 0.2500  val_loss 0.2500 val_rmse 0.0000 val_r2 0.0000");
+}
+
+TEST_CASE("the live line has the epoch of the fit") {
+  spec::JobSnapshot job = TrainingJob();
+  job.progress.epochs_total = 100;
+  job.progress.fit = 2;
+  job.progress.fits = 5;
+  job.progress.fit_epoch = 2.5;
+  CHECK_THAT(LiveLine(job, {}, {}, 80), Catch::StartsWith("fit 2/5 epoch 3/20  ["));
+  job.progress.fit_epoch = 20;
+  CHECK(RunningEpoch(job.progress) == "fit 2/5 epoch 20/20");
+  job.progress.fits = 1;
+  job.progress.fit = 1;
+  CHECK(RunningEpoch(job.progress) == "epoch 21/100");
 }
 
 TEST_CASE("an outage is shown once a second, live and in plain lines") {
@@ -150,13 +186,11 @@ TEST_CASE("without a terminal each state and evaluation is a line") {
   view.OnUpdate({later, {EvaluationRow(1, 188), EvaluationRow(2, 376)}}, 3);
   view.OnUpdate({SucceededJob(), {}}, 4);
   view.OnTick(5);
-  CHECK(
-      out ==
-      "job-17 waiting because: 1 of 2 workers have registered\n"
-      "job-17 training: 4 leaves on 2 workers (local-1, local-2)\n"
-      "epoch 1/20  step 188  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 %\n"
-      "epoch 2/20  step 376  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 "
-      "%\n");
+  CHECK(out ==
+        "job-17 waiting because: 1 of 2 workers have registered\n"
+        "job-17 training: 4 leaves on 2 workers (local-1, local-2)\n"
+        "epoch 1/20  loss 0.2500 acc 87.90 %  val_loss 0.2500 val_acc 94.20 %\n"
+        "epoch 2/20  loss 0.2500 acc 87.90 %  val_loss 0.2500 val_acc 94.20 %\n");
   CHECK(out.find('\r') == std::string::npos);
   CHECK(out.find('\x1b') == std::string::npos);
 }
@@ -187,7 +221,7 @@ TEST_CASE("a terminal redraws one line below the evaluations") {
   view.OnTick(100);
   CHECK_THAT(take(), Catch::StartsWith("\repoch 2/20") && Catch::EndsWith("\x1b[K"));
   view.OnUpdate({TrainingJob(), {EvaluationRow(1, 188)}}, 200);
-  CHECK_THAT(take(), Catch::StartsWith("\r\x1b[Kepoch 1/20  step 188") && Catch::EndsWith("\n"));
+  CHECK_THAT(take(), Catch::StartsWith("\r\x1b[Kepoch 1/20  loss 0.2500") && Catch::EndsWith("\n"));
   view.OnTick(300);
   take();
   view.Pause();

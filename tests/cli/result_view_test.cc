@@ -112,7 +112,7 @@ TEST_CASE("jobs and workers are listed as tables") {
   CHECK_THAT(
       jobs,
       Catch::Contains("job-17  train  digits  QUEUED     5.0 s  0        waiting because: 1 of 2"));
-  CHECK_THAT(jobs, Catch::Contains("epoch 1.60/20, loss 0.2101"));
+  CHECK_THAT(jobs, Catch::Contains("epoch 2/20, loss 0.2101"));
   CHECK_THAT(jobs, Catch::Contains("test accuracy 90.00 %"));
   CHECK(WorkerTable({}) == "no workers are attached\n");
   spec::WorkerSnapshot worker;
@@ -154,15 +154,15 @@ TEST_CASE("a status shows why a job waits and how far it is") {
 TEST_CASE("the newest of many evaluations are shown") {
   spec::JobUpdate job{TrainingJob(), {}};
   CHECK(LastEvaluations(job, "all").empty());
-  for (int i = 1; i <= 10; ++i) job.history.push_back({.step = i});
+  for (int i = 1; i <= 10; ++i) job.history.push_back({.epoch = 1.0 * i, .step = i});
   const std::string ten = LastEvaluations(job, "all");
   CHECK(std::count(ten.begin(), ten.end(), '\n') == 10);
-  for (int i = 11; i <= 1010; ++i) job.history.push_back({.step = i});
+  for (int i = 11; i <= 1010; ++i) job.history.push_back({.epoch = 1.0 * i, .step = i});
   const std::string last = LastEvaluations(job, "espalier watch job-1 --json");
   CHECK(std::count(last.begin(), last.end(), '\n') == 11);
   CHECK_THAT(last, Catch::StartsWith("1,000 evaluations before these: `espalier watch job-1 "
                                      "--json`\n") &&
-                       Catch::Contains("step 1,010 ") && !Catch::Contains("step 1,000 "));
+                       Catch::Contains("epoch 1010/20 ") && !Catch::Contains("epoch 1000/20 "));
   job.snapshot.result = SucceededJob().result;
   CHECK_THAT(LastEvaluations(job, "all"), Catch::Contains("/history.csv, or `all`\n"));
 }

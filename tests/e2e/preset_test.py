@@ -148,6 +148,16 @@ class PresetTest(EspalierTest):
         self.same_bits({"preset": "good", "train": {"epochs": 4}, "data": {
             "train": self.write("t.csv", csv), "label": "left"}}, ((3, 1), (2, 2)))
 
+    def test_the_lines_of_several_fits_name_the_fit(self):
+        csv, _ = churn(600)
+        job = self.minimal("fits", csv, "left", train={"epochs": 2})
+        out, _ = self.espalier("train", job, "--workers", 1)
+        lines = [line for line in out.splitlines() if line.startswith("fit ")]
+        self.assertEqual([line.partition("  ")[0] for line in lines],
+                         ["fit %d/5 epoch %d/2" % (fit, epoch)
+                          for fit in range(1, 6) for epoch in (1, 2)], out)
+        self.assertLess(max(map(len, lines)), 80, out)
+
     def test_noise_is_answered_no_worse_than_by_a_constant(self):
         rng = random.Random(3)
         for name, label in (("numbers", lambda: "%.4f" % rng.gauss(5, 1)),

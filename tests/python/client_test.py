@@ -1,4 +1,5 @@
 """The client without a cluster: jobs to text, addresses, errors, display of progress."""
+import dataclasses
 import io
 import json
 import os
@@ -302,9 +303,19 @@ class ProgressTest(unittest.TestCase):
             view.show(event)
         lines = out.getvalue().splitlines()
         self.assertEqual(lines[0], "job-1 training: 4 leaves on 2 workers (a, b)")
-        self.assertEqual(lines[1], "epoch 1/2  step 10  loss 0.9000  accuracy 50.00 %  "
-                                   "val_loss 0.9500  val_accuracy 50.00 %")
+        self.assertEqual(lines[1], "epoch 1/2  loss 0.9000 acc 50.00 %  "
+                                   "val_loss 0.9500 val_acc 50.00 %")
         self.assertEqual(len(lines), 5)
+
+    def test_lines_have_the_epoch_of_the_fit(self):
+        now = espalier.Progress("job-1", epoch=25.5, epochs_total=120, fit=2, fits=5, fit_epoch=1.5,
+                                loss=1.25)
+        done = dataclasses.replace(evaluation(25, 0.9, 0.95), fit=2, fit_epoch=1.0)
+        self.assertEqual(progress.evaluation_line(done, now),
+                         "fit 2/5 epoch 1/24  loss 0.9000 acc 50.00 %  "
+                         "val_loss 0.9500 val_acc 50.00 %")
+        line = progress.live_line(now, espalier.JobState.TRAINING, None, 80)
+        self.assertTrue(line.startswith("fit 2/5 epoch 2/24  ["), line)
 
     def test_a_terminals_line_fits_and_is_removed_before_anything_else(self):
         out = io.StringIO()

@@ -31,11 +31,11 @@ inline spec::Metrics SampleMetrics() {
 }
 
 inline spec::HistoryRow SampleRow(int64_t step = 40) {
-  return {1.5, step, 0.001, SampleMetrics(), SampleMetrics()};
+  return {1.5, step, 0.001, SampleMetrics(), SampleMetrics(), 2, 0.5};
 }
 
 inline spec::JobProgress SampleProgress() {
-  return {12, 100, 0.5, 5, 0.3, 0.9, 0.001, 5000, "evaluating", 0.25};
+  return {12, 100, 0.5, 5, 0.3, 0.9, 0.001, 5000, "evaluating", 0.25, 2, 5, 0.5};
 }
 
 inline spec::TrainingResult SampleResult() {

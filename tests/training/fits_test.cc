@@ -83,7 +83,14 @@ TEST_CASE("fits follow one another into one model") {
   CHECK(state.parameters.back() == 14);
   CHECK(finish.steps == 8);
   CHECK(finish.best_epochs == std::vector<double>{1, 1});
-  CHECK(state.history.size() == 2);
+  REQUIRE(state.history.size() == 2);
+  for (const int64_t fit : {1, 2}) {
+    const spec::HistoryRow& row = state.history[static_cast<size_t>(fit - 1)];
+    CHECK(row.epoch == static_cast<double>(fit));
+    CHECK(row.fit == fit);
+    CHECK(row.fit_epoch == 1);
+  }
+  CHECK(machine.CurrentFit() == 2);
 }
 
 TEST_CASE("fits over seeds share the validation rows") {
@@ -368,6 +375,8 @@ void CheckGoesOn(StepMachine<float> before, const std::string& letters, double s
   CHECK(machine.state().parameters.front() == 8);
   CHECK(machine.state().parameters.back() == 10 + 4 * second_best);
   CHECK(finish.best_epochs == std::vector<double>{2, second_best});
+  CHECK(machine.state().history.back().fit == 2);
+  CHECK(machine.state().history.back().fit_epoch == 2);
 }
 
 TEST_CASE("finished fits continue if a resumed run has more epochs") {

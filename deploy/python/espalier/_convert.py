@@ -85,7 +85,8 @@ def evaluation_of(job: int, row: Any) -> Evaluation:
     return Evaluation(
         job=job_id(job), epoch=row.epoch, step=row.step, learning_rate=row.learning_rate,
         train=metrics_of(row.train),
-        validation=metrics_of(row.validation, counted=True) if row.HasField("validation") else None)
+        validation=metrics_of(row.validation, counted=True) if row.HasField("validation") else None,
+        fit=row.fit, fit_epoch=row.fit_epoch)
 
 
 def progress_of(s: Any) -> Progress:
@@ -94,7 +95,8 @@ def progress_of(s: Any) -> Progress:
         job=job_id(s.job), step=p.step, steps_total=p.steps_total, epoch=p.epoch,
         epochs_total=p.epochs_total, loss=p.loss, accuracy=p.accuracy,
         learning_rate=p.learning_rate, rows_per_second=p.rows_per_second, phase=clean(p.phase),
-        phase_share=p.phase_share, bytes_read=s.profiling_bytes_done, input_bytes=s.input_bytes)
+        phase_share=p.phase_share, bytes_read=s.profiling_bytes_done, input_bytes=s.input_bytes,
+        fit=p.fit, fits=p.fits, fit_epoch=p.fit_epoch)
 
 
 def scoring_of(r: Any) -> Scoring:

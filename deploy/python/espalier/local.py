@@ -179,11 +179,13 @@ def _events(line: Mapping[str, Any]) -> Iterator[Event]:
             learning_rate=number(line, "learning_rate"),
             rows_per_second=number(line, "rows_per_second"), phase=line.get("phase") or "",
             phase_share=number(line, "phase_share"), bytes_read=line["profiling_bytes_done"],
-            input_bytes=line["input_bytes"])
+            input_bytes=line["input_bytes"], fit=line.get("fit") or 0, fits=line.get("fits") or 0,
+            fit_epoch=number(line, "fit_epoch"))
     elif kind == "evaluation":
         yield Evaluation(job=job, epoch=line["epoch"], step=line["step"],
                          learning_rate=line["learning_rate"], train=_some_metrics(line["train"]),
-                         validation=_metrics(line["validation"]))
+                         validation=_metrics(line["validation"]), fit=line.get("fit") or 0,
+                         fit_epoch=_number(line, "fit_epoch"))
     elif kind == "coordinator_away":
         yield CoordinatorAway(job, line["away_s"])
     elif line.get("status") in ("SUCCEEDED", "FAILED", "CANCELLED") and line.get("job"):

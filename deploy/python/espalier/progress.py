@@ -54,11 +54,25 @@ def headline(m: Metrics, prefix: str = "") -> str:
     return "%sloss %.4f  %srmse %.4g" % (prefix, m.loss, prefix, m.rmse or 0.0)
 
 
-def evaluation_line(e: Evaluation, epochs_total: float = 0.0) -> str:
-    """Returns "epoch 1/20  step 188  loss 0.4213  accuracy 87.90 %  val_loss ..."."""
-    total = "/%g" % epochs_total if epochs_total else ""
-    line = "epoch %g%s  step %d  %s" % (round(e.epoch, 3), total, e.step, headline(e.train))
-    return line + ("  " + headline(e.validation, "val_") if e.validation else "")
+def _losses(m: Metrics, prefix: str) -> str:
+    rest = "acc %.2f %%" % (100 * m.accuracy) if m.accuracy is not None else (
+        "rmse %.4g" % (m.rmse or 0.0))
+    return "  %sloss %.4f %s%s" % (prefix, m.loss, prefix, rest)
+
+
+def _epoch_text(epochs: float, fit: int, p: Progress) -> str:
+    """Returns "epoch 2/20", or with several fits "fit 1/5 epoch 2/20"."""
+    several = fit > 0 and p.fits > 1
+    total = p.epochs_total / p.fits if several else p.epochs_total
+    return ("fit %d/%d " % (fit, p.fits) if several else "") + "epoch %g" % round(epochs, 3) + (
+        "/%g" % total if total else "")
+
+
+def evaluation_line(e: Evaluation, progress: Progress) -> str:
+    """Returns "fit 1/5 epoch 2/20  loss 0.4213 acc 87.90 %  val_loss 0.1987 val_acc 94.20 %".
+    `progress` is the job's."""
+    line = _epoch_text(e.fit_epoch if e.fit else e.epoch, e.fit, progress)
+    return line + _losses(e.train, "") + (_losses(e.validation, "val_") if e.validation else "")
 
 
 def state_line(job: JobInfo) -> str:
@@ -121,9 +135,8 @@ def live_line(p: Progress, state: Optional[JobState], left: Optional[float], wid
     elif p.phase == "writing":
         parts = ["writing the bundle"]
     else:
-        parts = ["epoch %d/%g" % (int(p.epoch) + 1, p.epochs_total) if p.epochs_total else
-                 "epoch %d" % (int(p.epoch) + 1), bar, "%3d %%" % (100 * share),
-                 "loss %.4f" % p.loss]
+        parts = [_epoch_text(int(p.fit_epoch if p.fit else p.epoch) + 1, p.fit, p), bar,
+                 "%3d %%" % (100 * share), "loss %.4f" % p.loss]
         parts.append("evaluating %d %%" % (100 * p.phase_share) if p.phase == "evaluating" else
                      "%s rows/s" % format(int(p.rows_per_second), ","))
         if left is not None:
@@ -141,7 +154,7 @@ class PlainView(SilentView):
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._epochs = 0.0
+        self._progress = Progress("")
         self._last = ""
 
     def line(self, text: str) -> None:
@@ -152,12 +165,12 @@ class PlainView(SilentView):
 
     def show(self, event: Event) -> None:
         if isinstance(event, (StateChanged, Ended)):
-            self._epochs = event.job.progress.epochs_total if event.job.progress else self._epochs
+            self._progress = event.job.progress or self._progress
             self.line(state_line(event.job))
         elif isinstance(event, Progress):
-            self._epochs = event.epochs_total
+            self._progress = event
         elif isinstance(event, Evaluation):
-            self.line(evaluation_line(event, self._epochs))
+            self.line(evaluation_line(event, self._progress))
         else:
             self.line(_away_line(event))
 
@@ -254,12 +267,13 @@ class NotebookView(SilentView):
     def text(self) -> str:
         """Returns the HTML."""
         rows = "".join(
-            "<tr><td>%g</td><td>%d</td><td>%s</td><td>%s</td></tr>" % (
-                round(e.epoch, 3), e.step, headline(e.train),
+            "<tr><td>%d</td><td>%g</td><td>%d</td><td>%s</td><td>%s</td></tr>" % (
+                max(1, e.fit), round(e.fit_epoch if e.fit else e.epoch, 3), e.step,
+                headline(e.train),
                 headline(e.validation) if e.validation else "")
             for e in self._evaluations[-self.ROWS:])
-        table = ("<table><tr><th>epoch</th><th>step</th><th>training</th><th>validation</th></tr>"
-                 "%s</table>" % rows) if rows else ""
+        table = ("<table><tr><th>fit</th><th>epoch</th><th>step</th><th>training</th>"
+                 "<th>validation</th></tr>%s</table>" % rows) if rows else ""
         plot = loss_plot([(e.epoch, e.train.loss) for e in self._evaluations],
                          [(e.epoch, e.validation.loss) for e in self._evaluations if e.validation])
         return "<div><b>%s</b><pre>%s</pre>%s%s</div>" % (

@@ -178,6 +178,9 @@ class Progress:
         phase: "training", "evaluating" or "writing".
         phase_share: completed share of an evaluation, in [0, 1].
         bytes_read, input_bytes: of the profiling pass over the input.
+        fit: number of the current fit, from 1; 0 while unknown.
+        fits: number of fits that the model averages; 0 while unknown.
+        fit_epoch: completed epochs of this fit, with a fraction.
     """
 
     job: str
@@ -193,6 +196,9 @@ class Progress:
     phase_share: float = 0.0
     bytes_read: int = 0
     input_bytes: int = 0
+    fit: int = 0
+    fits: int = 0
+    fit_epoch: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,8 @@ class Evaluation:
         epoch: completed epochs, with a fraction.
         train: running values of the epoch, without an extra pass.
         validation: None if the job has no validation set.
+        fit: number of the fit, from 1; 0 if unknown.
+        fit_epoch: completed epochs of this fit, with a fraction.
     """
 
     job: str
@@ -211,6 +219,8 @@ class Evaluation:
     learning_rate: float
     train: Metrics
     validation: Optional[Metrics]
+    fit: int = 0
+    fit_epoch: float = 0.0
 
 
 @dataclass(frozen=True)
