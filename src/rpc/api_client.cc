@@ -293,8 +293,10 @@ class Client final : public ApiClient {
       return Status(why.code(), who + ": " + why.message());
     }
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-      return Unavailable(who + " cannot be reached: " + status.error_message() +
-                         "; is espalier-coordinator running?");
+      return Unavailable(who + " cannot be reached (" +
+                         rpc::ConnectionCause(status.error_message()) +
+                         "). Start espalier-coordinator, give --coordinator HOST:PORT, or use "
+                         "`espalier train` on this machine.");
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       return DeadlineExceeded(who + " did not answer within " + HumanDuration(timeout_ms));

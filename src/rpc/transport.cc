@@ -8,6 +8,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -313,10 +314,29 @@ std::optional<Status> SentError(const grpc::ClientContext& context) {
   return error;
 }
 
+std::string ConnectionCause(const std::string& message) {
+  const auto says = [&message](const char* text) { return message.find(text) != message.npos; };
+  if (message.empty()) return "no message";
+  if (says("DNS resolution failed")) return "the name cannot be resolved";
+  // gRPC closes the descriptor of a connection that takes too long.
+  if (says("timed out") || says("FD Shutdown")) return "no answer in time";
+  // "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7700: Failed to
+  // connect to remote host: Connection refused"
+  const size_t colon = message.rfind(": ");
+  std::string cause =
+      Utf8(colon == message.npos ? message : message.substr(colon + 2), kGrpcMessageBytesMax);
+  const bool word = cause.size() > 1 && std::islower(static_cast<unsigned char>(cause[1])) != 0;
+  if (word) cause[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(cause[0])));
+  return says("andshake failed") ? "the TLS handshake failed: " + cause : cause;
+}
+
 Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context) {
   if (status.ok()) return Status::Ok();
   if (auto sent = SentError(context)) return *std::move(sent);
   const std::string& message = status.error_message();
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    return Unavailable(ConnectionCause(message));
+  }
   return Status(CodeFromGrpc(status.error_code()), message.empty() ? "no message" : message);
 }
 

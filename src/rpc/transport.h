@@ -99,6 +99,9 @@ gpr_timespec Deadline(int64_t ms);
 grpc::Status ToGrpc(const Status& status, grpc::ServerContextBase* context);
 // Returns the complete error from the trailing metadata, if it contains one.
 std::optional<Status> SentError(const grpc::ClientContext& context);
+// Returns the cause in gRPC's message about a connection that failed, without gRPC's own words:
+// "connection refused", "no answer in time", "the name cannot be resolved".
+std::string ConnectionCause(const std::string& message);
 // Returns the error with which a call ended: the complete error if it was sent, otherwise gRPC's.
 Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context);
 

@@ -218,7 +218,8 @@ class UsageTest(EspalierTest):
             for command in (["submit", job], ["list"], ["status", "job-1"], ["watch", "1"],
                             ["cancel", "1"], ["workers"]):
                 _, err = self.espalier(*command, "--coordinator", where, code=3)
-                self.assertIn("127.0.0.1:1", err)
+                self.assertIn("127.0.0.1:1 cannot be reached (connection refused). Start", err)
+                self.assertNotIn("addresses", err)
 
     def test_check_shows_the_data_and_trains_nothing(self):
         job = self.job("checked", self.spec())

@@ -211,7 +211,8 @@ class ClusterTest(EspalierTest):
             espalier.connect(daemons_.address,
                              ca=os.path.join(Authority(self).directory, "ca.crt"))
         daemons_.kill_coordinator()
-        with self.assertRaisesRegex(espalier.UnavailableError, "at unix:/.* cannot be reached"):
+        with self.assertRaisesRegex(espalier.UnavailableError,
+                                    r"at unix:/\S+ cannot be reached: \w[^:]*\n"):
             cluster.jobs()
         daemons_.restart_coordinator()
         with espalier.connect("file:" + daemons_.address_file) as again:

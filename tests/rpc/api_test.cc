@@ -109,8 +109,8 @@ TEST_CASE("an unreachable coordinator is reported with advice") {
   const Status status = (*client)->List().status();
   CHECK(status.code() == StatusCode::kUnavailable);
   CHECK_THAT(status.message(),
-             Catch::StartsWith("coordinator at 127.0.0.1:1 cannot be reached: ") &&
-                 Catch::Contains("is espalier-coordinator running?"));
+             Catch::StartsWith(
+                 "coordinator at 127.0.0.1:1 cannot be reached (connection refused). Start"));
   CHECK(ApiClient::Make("nonsense").status().code() == StatusCode::kInvalidArgument);
 }
 
@@ -119,7 +119,30 @@ TEST_CASE("a host named like a gRPC scheme is dialled as a host") {
     const std::string address = std::string(host) + ":7";
     const Status status = (*ApiClient::Make(address))->List().status();
     CHECK(status.code() == StatusCode::kUnavailable);
-    CHECK_THAT(status.message(), Catch::Contains("DNS resolution failed for " + address));
+    CHECK_THAT(status.message(), Catch::Contains("at " + address + " cannot be reached (the name"));
+  }
+}
+
+TEST_CASE("the cause of a failed connection is without gRPC's words") {
+  const std::string all = "failed to connect to all addresses; last error: UNKNOWN: ";
+  for (const auto& [message, cause] : std::initializer_list<std::pair<std::string, std::string>>{
+           {all + "ipv4:127.0.0.1:7700: Failed to connect to remote host: Connection refused",
+            "connection refused"},
+           {all + "unix:/x: Failed to connect to remote host: No such file or directory",
+            "no such file or directory"},
+           {all + "ipv4:10.0.0.1:7700: Failed to connect to remote host: FD Shutdown",
+            "no answer in time"},
+           {all +
+                "ipv4:10.0.0.1:7700: connection attempt timed out before receiving SETTINGS frame",
+            "no answer in time"},
+           {all + "Ssl handshake failed: SSL_ERROR_SSL: error:1: SSL routines: CERTIFICATE_UNKNOWN",
+            "the TLS handshake failed: CERTIFICATE_UNKNOWN"},
+           {"DNS resolution failed for a:1: C-ares status is not ARES_SUCCESS: Domain name not "
+            "found",
+            "the name cannot be resolved"},
+           {"Socket closed", "socket closed"},
+           {"", "no message"}}) {
+    CHECK(ConnectionCause(message) == cause);
   }
 }
 

@@ -275,7 +275,9 @@ class Connection:
             host, port = parse_address(address)
             found = explain(host, port, self.security, self.limits.connect) if port else None
             why = found or UnavailableError(
-                "%s cannot be reached: %s" % (who, details),
+                # gRPC's last words: "failed to connect to all addresses; last error: UNKNOWN:
+                # unix:/x: Failed to connect to remote host: Connection refused"
+                "%s cannot be reached: %s" % (who, details.rpartition(": ")[2]),
                 hint="Is espalier-coordinator running there?")
             why.never_sent = any(words in details for words in _NO_CONNECTION)
             return why
