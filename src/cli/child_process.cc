@@ -101,6 +101,13 @@ bool ChildProcess::Alive() {
   return false;
 }
 
+bool ChildProcess::Ended() const {
+  siginfo_t info{};
+  // An error means that the exit status was read already.
+  return wait_status_ >= 0 || waitid(P_PID, pid_, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid == pid_;
+}
+
 bool ChildProcess::WaitFor(int64_t ms) {
   for (int64_t waited_ms = 0; Alive(); waited_ms += 5) {
     if (waited_ms >= ms) return false;

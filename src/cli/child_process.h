@@ -12,9 +12,9 @@
 
 namespace espalier::cli {
 
-// Thread rule: Signal from any thread, all other methods from one thread. That thread must live
-// until the end of the process: the kernel sends the parent-death signal when the *thread* that
-// started the child ends.
+// Thread rule: Signal and Ended from any thread, all other methods from one thread. That thread
+// must live until the end of the process: the kernel sends the parent-death signal when the
+// *thread* that started the child ends.
 class ChildProcess {
  public:
   struct Options {
@@ -40,6 +40,8 @@ class ChildProcess {
   bool Alive();
   // Waits for the end, at most `ms` milliseconds. Returns true if the child has ended.
   bool WaitFor(int64_t ms);
+  // Returns whether the child has ended. Unlike Alive, it does not read the exit status.
+  bool Ended() const;
   // Sends a signal to the child unless its end was already observed.
   void Signal(int signal) const;
   // Returns, for example, "ended with exit code 1" or "was killed by signal 9 (Killed)". REQUIRES:

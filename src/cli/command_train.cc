@@ -3,7 +3,7 @@
 // It checks the job, its files and its output before any process starts. Then it starts the
 // daemons, submits and follows the job, shows the outcome, and removes everything. The first Ctrl-C
 // ends the job with its current weights if it has had an evaluation, or otherwise cancels it. The
-// second one kills it (Interrupts).
+// second one kills the workers (Interrupts), and the coordinator removes what they have written.
 
 #include "src/base/text.h"
 #include "src/bundle/checkpoint_store.h"
@@ -69,8 +69,9 @@ class TrainRun {
     if (Stopping() && cancelled_ms_ == 0) {
       ends_early_ = context_.interrupts.any() && !context_.interrupts.orphaned();
       view_->Pause();
-      context_.console.Err(ends_early_ ? "stopping the job; its weights so far are kept, if it "
-                                         "has had an evaluation; Ctrl-C again kills it at once\n"
+      context_.console.Err(ends_early_ ? "Stopping after this step. The weights so far will be "
+                                         "saved if an evaluation has run. Press Ctrl-C again to "
+                                         "stop immediately without saving.\n"
                            : context_.console.out_lost() ? "stopping the job\n"
                            : context_.interrupts.any()
                                ? "the process that started this one has ended; stopping "

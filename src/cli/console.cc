@@ -54,6 +54,12 @@ void Console::LastOut(std::string_view text) {
 
 bool Console::out_lost() const { return out_.error != 0 && out_.error != EPIPE; }
 
+void Console::LeaveLine() const {
+  // A reader that does not read must not delay the end.
+  if (!live_ || !out_.wraps || !TakesText(out_.fd, 0)) return;
+  [[maybe_unused]] const ssize_t n = write(out_.fd, "\n", 1);
+}
+
 // A failure of standard error cannot be reported.
 void Console::Err(std::string_view text) { Write(err_, text); }
 

@@ -36,6 +36,8 @@ class Console {
   }
   // Call before writing JSON, YAML or logs to standard output. Their lines are not wrapped.
   void KeepOutLines() { out_.wraps = false; }
+  // Ends the line that is redrawn, for a process that is about to end. Any thread.
+  void LeaveLine() const;
   bool out_closed() const { return out_.error != 0; }
   bool out_lost() const;
   TextSink OutSink() {

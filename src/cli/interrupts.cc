@@ -73,6 +73,11 @@ void Interrupts::SetEmergency(std::function<void()> action) {
   emergency_ = std::move(action);
 }
 
+void Interrupts::SetLast(std::function<void()> action) {
+  std::lock_guard lock(mutex_);
+  last_ = std::move(action);
+}
+
 void Interrupts::Run() {
   pollfd fds[3] = {{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}, {taken_fd, POLLIN, 0}};
   while (true) {
@@ -98,6 +103,7 @@ void Interrupts::Run() {
 void Interrupts::DieAtOnce() {
   std::lock_guard lock(mutex_);
   if (emergency_) emergency_();
+  if (last_) last_();
   _exit(kExitInterrupted);
 }
 

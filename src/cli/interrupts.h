@@ -18,7 +18,7 @@ namespace espalier::cli {
 // increments count(). Running work checks it several times a second and ends cleanly. The second
 // signal runs the emergency action and ends the process at once with code 130.
 //
-// Thread rule: count() and SetEmergency() from any thread. The action runs on a separate thread.
+// Thread rule: count() and setters of actions from any thread. Actions run on a separate thread.
 class Interrupts {
  public:
   // `with_parent`: the end of the parent process counts as a signal. The object checks for it a few
@@ -44,6 +44,8 @@ class Interrupts {
   // Sets the action before an immediate end; empty: none. Does not return while the action is
   // running.
   void SetEmergency(std::function<void()> action);
+  // Sets an action that follows the emergency action.
+  void SetLast(std::function<void()> action);
 
  private:
   Interrupts(int signal_fd, int stop_fd, pid_t parent);
@@ -54,8 +56,8 @@ class Interrupts {
   pid_t parent_;  // parent of the thread; 0: not monitored
   std::atomic<int> count_{0};
   std::atomic<bool> ending_{false}, orphaned_{false};
-  std::mutex mutex_;  // guards emergency_
-  std::function<void()> emergency_;
+  std::mutex mutex_;  // guards both actions
+  std::function<void()> emergency_, last_;
   std::thread thread_;
 };
 

@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "src/base/text.h"
 #include "src/cli/cores.h"
@@ -20,7 +22,9 @@ namespace {
 constexpr const char* kCoordinatorProgram = "espalier-coordinator";
 constexpr const char* kWorkerProgram = "espalier-worker";
 constexpr int64_t kListenWaitMs = 20'000;
-constexpr int64_t kCoordinatorStopWaitMs = 2'000;
+// Longer than the coordinator's own limits for its end and for the removal of leftovers.
+constexpr int64_t kCoordinatorStopWaitMs = 15'000;
+constexpr int64_t kKilledWaitMs = 1'000;
 constexpr int kPollMs = 50;
 constexpr int kLogTailLines = 12;
 // Parent directory of the sockets if TMPDIR is too long (YARN containers), because sockets need
@@ -33,6 +37,15 @@ constexpr size_t kSocketNameBytesMax = 24;  // "/coordinator.socket", "/local-10
 void Terminate(const ChildProcess& daemon) {
   daemon.Signal(SIGTERM);
   daemon.Signal(SIGCONT);
+}
+
+// Waits until all of the daemons have ended, at most `ms` milliseconds.
+void AwaitEnd(std::span<const std::unique_ptr<ChildProcess>> daemons, int64_t ms) {
+  const auto ended = [](const auto& daemon) { return daemon->Ended(); };
+  for (int64_t waited_ms = 0; waited_ms < ms && !std::all_of(daemons.begin(), daemons.end(), ended);
+       waited_ms += 5) {
+    poll(nullptr, 0, 5);
+  }
 }
 
 }  // namespace
@@ -166,21 +179,10 @@ std::vector<DaemonDeath> LocalCluster::TakeDeaths() {
 }
 
 void LocalCluster::Stop(int64_t worker_wait_ms) {
-  for (size_t i = 1; i < daemons_.size(); ++i) Terminate(*daemons_[i]);
-  // The coordinator is last, so that the workers can detach.
-  const auto worker_alive = [this] {
-    for (size_t i = 1; i < daemons_.size(); ++i) {
-      if (daemons_[i]->Alive()) return true;
-    }
-    return false;
-  };
-  for (int64_t waited_ms = 0; waited_ms < worker_wait_ms && worker_alive(); waited_ms += 5) {
-    poll(nullptr, 0, 5);
-  }
-  if (!daemons_.empty()) {
-    Terminate(*daemons_[0]);
-    daemons_[0]->WaitFor(kCoordinatorStopWaitMs);
-  }
+  const std::span daemons(daemons_);
+  for (size_t i = 1; i < daemons.size(); ++i) Terminate(*daemons[i]);
+  if (!daemons.empty()) AwaitEnd(daemons.subspan(1), worker_wait_ms);
+  EndRest(kCoordinatorStopWaitMs);
   std::lock_guard lock(mutex_);
   daemons_.clear();  // kills the remaining processes
   death_told_.clear();
@@ -190,9 +192,21 @@ void LocalCluster::Stop(int64_t worker_wait_ms) {
 
 void LocalCluster::KillAtOnce() {
   std::lock_guard lock(mutex_);
-  for (const auto& daemon : daemons_) daemon->Signal(SIGKILL);
+  EndRest(kHastyStopWaitMs);
   directory_.Remove();
   short_directory_.Remove();
+}
+
+// Kills the remaining workers, so that none of them writes next to an output after the coordinator
+// has removed the leftovers there. Then ends the coordinator.
+void LocalCluster::EndRest(int64_t coordinator_wait_ms) const {
+  const std::span daemons(daemons_);
+  if (daemons.empty()) return;
+  for (const auto& worker : daemons.subspan(1)) worker->Signal(SIGKILL);
+  AwaitEnd(daemons.subspan(1), kKilledWaitMs);
+  Terminate(*daemons[0]);
+  AwaitEnd(daemons.first(1), coordinator_wait_ms);
+  daemons[0]->Signal(SIGKILL);
 }
 
 }  // namespace espalier::cli

@@ -38,6 +38,7 @@ class LocalCluster {
  public:
   static constexpr int64_t kStopWaitMs = 3'000;
   static constexpr int64_t kFailedStopWaitMs = 1'000;  // after a failure, possibly of a worker
+  static constexpr int64_t kHastyStopWaitMs = 2'000;
 
   explicit LocalCluster(LocalClusterOptions options) : options_(std::move(options)) {}
   ~LocalCluster();  // calls Stop
@@ -59,10 +60,12 @@ class LocalCluster {
   // Returns the daemons that have died since the last call, the coordinator first.
   std::vector<DaemonDeath> TakeDeaths();
 
-  // Sends SIGTERM, waits for the workers, sends SIGKILL, and removes the temporary directory.
+  // Ends the workers, by SIGKILL after `worker_wait_ms`. Then ends the coordinator, which cancels
+  // open jobs and removes their leftovers next to their outputs. Removes the temporary directory.
   void Stop(int64_t worker_wait_ms = kStopWaitMs);
 
-  // Sends SIGKILL and removes the directory, for a process that is about to end.
+  // Does the same within kHastyStopWaitMs, for a process that is about to end. Workers get SIGKILL
+  // at once.
   void KillAtOnce();
 
  private:
@@ -73,6 +76,7 @@ class LocalCluster {
   Status StartWorker(int number);
   Status AwaitAddress(int fd, const std::function<bool()>& interrupted);
   Status Adopt(ChildProcess::Options options);
+  void EndRest(int64_t coordinator_wait_ms) const;
   std::string ProgramPath(const char* name) const;
 
   const LocalClusterOptions options_;

@@ -80,6 +80,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
     return kExitJobFailed;
   }
   console.SetInterrupted([&] { return (*interrupts)->any(); });
+  (*interrupts)->SetLast([&console] { console.LeaveLine(); });
   const storage::StorageOptions storage = {
       .hadoop_conf_dir = env.hadoop.conf_dir,
       // With a keytab, the identity is its principal, not that of the container in which this shell

@@ -20,8 +20,10 @@ constexpr const char* kInitExamples =
 
 constexpr const char* kTrainExamples =
     "Starts one coordinator and N workers on this machine (only you can reach them), trains,\n"
-    "shows the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops\n"
-    "at once. The weights are the same bytes for any number of workers and threads.\n"
+    "shows the result and ends them. Ctrl-C stops after the next step and saves the weights, if "
+    "an\n"
+    "evaluation has run. A second Ctrl-C stops immediately and saves nothing. The weights are the\n"
+    "same bytes for any number of workers and threads, except with `mode: async`.\n"
     "\n"
     "Examples:\n"
     "  espalier train job.yaml\n"

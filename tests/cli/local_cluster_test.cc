@@ -163,9 +163,35 @@ TEST_CASE("killing at once ends every daemon and removes the directory") {
   CHECK(fixture.Clean());
 }
 
+// Creates bin/removed when it is asked to end, if the worker in bin/ready has ended.
+constexpr const char* kRemovingCoordinator =
+    "trap 'grep -q \"^State:.Z\" /proc/$(cat ${0%/*}/ready)/status && touch ${0%/*}/removed; "
+    "exit 0' TERM; echo 127.0.0.1:4242 >&$4; while :; do sleep 0.05; done";
+constexpr const char* kStubbornWorker =
+    "trap '' TERM; echo $$ > ${0%/*}/ready; while :; do sleep 0.1; done";
+
+TEST_CASE("the coordinator removes leftovers after the workers' end") {
+  const bool at_once = GENERATE(false, true);
+  Fixture fixture(kRemovingCoordinator, kStubbornWorker);
+  LocalCluster cluster(fixture.Options(1));
+  REQUIRE(cluster.Start(Never).ok());
+  REQUIRE(!AwaitReady(fixture).empty());
+  at_once ? cluster.KillAtOnce() : cluster.Stop(100);
+  CHECK(fs::exists(fixture.directory.Path("bin/removed")));
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("killing at once waits only briefly for the coordinator") {
+  Fixture fixture("trap '' TERM; echo 127.0.0.1:4242 >&$4; while :; do sleep 0.1; done");
+  LocalCluster cluster(fixture.Options(1));
+  REQUIRE(cluster.Start(Never).ok());
+  cluster.KillAtOnce();
+  CHECK(fixture.Clean());
+  CHECK(AwaitDeath(cluster).size() >= 1);
+}
+
 TEST_CASE("daemons that ignore the polite signal are killed") {
-  Fixture fixture(kGoodCoordinator,
-                  "trap '' TERM; echo $$ > ${0%/*}/ready; while :; do sleep 0.1; done");
+  Fixture fixture(kGoodCoordinator, kStubbornWorker);
   LocalCluster cluster(fixture.Options(1));
   REQUIRE(cluster.Start(Never).ok());
   REQUIRE(!AwaitReady(fixture).empty());

@@ -148,6 +148,14 @@ class TerminalTest(EspalierTest):
         shown = self.on_terminal("check", job, "--effective", columns=40)
         self.assertEqual(shown, self.espalier("check", job, "--effective")[0])
 
+    def test_two_interrupts_leave_no_file_and_no_half_line(self):
+        job = self.job_here(train={"epochs": 10_000_000})
+        shown = self.on_terminal("train", job, "--workers", "1", code=130, answers=[
+            (" loss ", "\x03"), ("Press Ctrl-C again", "\x03")])
+        self.assertTrue(shown.endswith("\n"), shown[-200:])
+        self.assertEqual([name for name in os.listdir(self.directory)
+                          if ".writing" in name or ".draft" in name], [])
+
     def test_a_curve_needs_neither_colour_nor_unicode(self):
         job = self.job_here(output={"path": self.path("again"), "overwrite": True})
         for environment in ({"LC_ALL": "C"}, {"LC_ALL": "", "LC_CTYPE": "", "LANG": "de_DE"}):

@@ -238,6 +238,7 @@ class TrainTest(EspalierTest):
         process.communicate(timeout=10)
         self.assertEqual(process.returncode, 130)
         self.assert_all_gone(sum(daemons.values(), []))
+        self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
 
     def test_control_c_ends_one_whose_output_nobody_reads(self):
         process, daemons = self.start_long(2)
