@@ -300,6 +300,25 @@ std::string TroubleLine(const spec::JobSnapshot& job, std::string* shown) {
                                                   : ": " + Printable(job.trouble, 1000) + "\n");
 }
 
+std::string LostLine(const spec::JobSnapshot& job, std::vector<std::string>* last) {
+  const std::vector<std::string> before = std::exchange(*last, job.workers);
+  if (job.state != spec::JobState::kRecovering || job.workers.empty()) return {};
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  // Other workers than before: the job waited, and may have given its workers to another job.
+  for (const std::string& name : job.workers) {
+    if (!has(before, name)) return {};
+  }
+  std::string lost;
+  for (const std::string& name : before) {
+    if (!has(job.workers, name)) lost += (lost.empty() ? "" : ", ") + Printable(name, 60);
+  }
+  const bool several = before.size() > job.workers.size() + 1;
+  if (lost.empty()) return {};
+  return ToString(job.job) + (several ? " lost the workers " : " lost the worker ") + lost + "\n";
+}
+
 std::string AwayLine(int64_t away_ms) {
   return "coordinator not reached since " + std::to_string(away_ms / 1000) + " s, trying again";
 }
@@ -314,6 +333,10 @@ void LiveView::OnUpdate(const spec::JobUpdate& update, int64_t now_ms) {
   if (const std::string block = NotesBlock(*job_, &notes_shown_); !block.empty()) {
     Pause();
     out_(block);
+  }
+  if (const std::string line = LostLine(*job_, &workers_); !line.empty()) {
+    Pause();
+    out_(line);
   }
   if (job_->state == spec::JobState::kTraining) pace_.Observe(p.step, p.steps_total, now_ms);
   if (const std::string line = TroubleLine(*job_, &trouble_); !line.empty()) {
@@ -360,6 +383,7 @@ void PlainView::OnUpdate(const spec::JobUpdate& update, int64_t) {
     out_(InferredLine(job) + "\n");
   }
   if (const std::string block = NotesBlock(job, &notes_shown_); !block.empty()) out_(block);
+  if (const std::string line = LostLine(job, &workers_); !line.empty()) out_(line);
   // The result view shows a final state, after the last evaluations.
   if (state != last_state_ && !spec::IsFinal(job.state)) {
     out_(state + "\n");

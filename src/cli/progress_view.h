@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/spec/snapshots.h"
 
@@ -65,6 +66,10 @@ std::string InferredLine(const spec::JobSnapshot& job);
 // is the problem in the last line that the view has shown. Sets `*shown`.
 std::string TroubleLine(const spec::JobSnapshot& job, std::string* shown);
 
+// Returns a line, with line end, about workers whose loss the job recovers from, or nothing:
+// "job-17 lost the worker left". `*last` are the workers in the previous snapshot. Sets `*last`.
+std::string LostLine(const spec::JobSnapshot& job, std::vector<std::string>* last);
+
 // Returns "coordinator not reached since 12 s, trying again".
 std::string AwayLine(int64_t away_ms);
 
@@ -96,7 +101,7 @@ class LiveView final : public ProgressView {
   std::function<int()> width_;
   const bool color_;
   bool drawn_ = false, inferred_told_ = false;
-  std::vector<std::string> notes_shown_;
+  std::vector<std::string> notes_shown_, workers_;
   std::string trouble_;  // last one shown
   std::optional<spec::JobSnapshot> job_;
   std::optional<spec::HistoryRow> last_;
@@ -117,7 +122,7 @@ class PlainView final : public ProgressView {
   std::string trouble_;     // last one shown
   bool away_told_ = false;  // set once for each outage
   bool inferred_told_ = false;
-  std::vector<std::string> notes_shown_;
+  std::vector<std::string> notes_shown_, workers_;
 };
 
 }  // namespace espalier::cli

@@ -195,6 +195,32 @@ TEST_CASE("without a terminal each state and evaluation is a line") {
   CHECK(out.find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("a lost worker is named once, before the recovery") {
+  spec::JobSnapshot job = TrainingJob(), recovering = job, drained = job;
+  recovering.state = spec::JobState::kRecovering;
+  recovering.workers = {"local-2"};
+  recovering.generation = {2};
+  drained.workers = {"local-1"};
+  std::string plain, live;
+  PlainView lines([&](std::string_view text) { plain += text; });
+  LiveView line([&](std::string_view text) { live += text; }, [] { return 80; }, false);
+  for (const spec::JobSnapshot& update : {job, recovering, recovering}) {
+    lines.OnUpdate({update, {}}, 0);
+    line.OnUpdate({update, {}}, 0);
+  }
+  CHECK_THAT(plain, Catch::EndsWith("job-17 lost the worker local-1\n"
+                                    "job-17 recovering: generation 2 on 1 worker (local-2)\n"));
+  CHECK(live == "job-17 lost the worker local-1\n");
+  std::vector<std::string> last = {"a", "b", "c"};
+  recovering.workers = {"b"};
+  CHECK(LostLine(recovering, &last) == "job-17 lost the workers a, c\n");
+  CHECK(last == std::vector<std::string>{"b"});
+  recovering.workers = {"d"};  // after a wait
+  CHECK(LostLine(recovering, &last).empty());
+  last = job.workers;
+  CHECK(LostLine(drained, &last).empty());
+}
+
 TEST_CASE("the inferred features are shown once, before other lines") {
   spec::JobSnapshot job = QueuedJob();
   job.inferred = "categorical: city, \x1b; numeric: 2 others";

@@ -307,6 +307,16 @@ class ProgressTest(unittest.TestCase):
                                    "val_loss 0.9500 val_acc 50.00 %")
         self.assertEqual(len(lines), 5)
 
+    def test_a_lost_worker_is_named(self):
+        out = io.StringIO()
+        view = progress.PlainView(out)
+        for state, workers in (("TRAINING", ("a", "b")), ("RECOVERING", ("b",)),
+                               ("TRAINING", ("b",))):
+            view.show(espalier.StateChanged(espalier.JobInfo(
+                "job-1", state=espalier.JobState(state), workers=workers)))
+        self.assertEqual(out.getvalue().splitlines()[1:3],
+                         ["job-1 lost the worker a", "job-1 recovering: 1 worker (b)"])
+
     def test_lines_have_the_epoch_of_the_fit(self):
         now = espalier.Progress("job-1", epoch=25.5, epochs_total=120, fit=2, fits=5, fit_epoch=1.5,
                                 loss=1.25)

@@ -7,7 +7,7 @@ import html
 import shutil
 import sys
 import time
-from typing import Any, List, Optional, TextIO, Tuple
+from typing import Any, List, Optional, Sequence, TextIO, Tuple
 
 from .types import (CoordinatorAway, Ended, Evaluation, Event, JobInfo, JobState, Metrics, Progress,
                     StateChanged)
@@ -90,6 +90,16 @@ def state_line(job: JobInfo) -> str:
     return line
 
 
+def lost_line(job: JobInfo, before: Sequence[str]) -> str:
+    """Returns "job-3 lost the worker left" if the job recovers from that; otherwise "". `before`
+    are its workers before the event."""
+    lost = [name for name in before if name not in job.workers]
+    recovers = job.state == JobState.RECOVERING and job.workers
+    if not recovers or not lost or not set(job.workers) <= set(before):
+        return ""
+    return "%s lost the worker%s %s" % (job.id, "" if len(lost) == 1 else "s", ", ".join(lost))
+
+
 def _away_line(event: CoordinatorAway) -> str:
     return "coordinator unreachable, trying again; the job may continue without it"
 
@@ -155,6 +165,7 @@ class PlainView(SilentView):
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._progress = Progress("")
+        self._workers: Tuple[str, ...] = ()
         self._last = ""
 
     def line(self, text: str) -> None:
@@ -166,6 +177,10 @@ class PlainView(SilentView):
     def show(self, event: Event) -> None:
         if isinstance(event, (StateChanged, Ended)):
             self._progress = event.job.progress or self._progress
+            lost = lost_line(event.job, self._workers)
+            self._workers = event.job.workers
+            if lost:
+                self.line(lost)
             self.line(state_line(event.job))
         elif isinstance(event, Progress):
             self._progress = event
