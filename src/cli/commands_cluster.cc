@@ -217,9 +217,10 @@ int RunStatus(const CommandContext& context) {
   if (context.options.json) {
     context.console.Out(JsonLine(JobJson(job->snapshot)));
   } else {
-    context.console.Out(
-        LastEvaluations(*job, WatchCommand(context, context.options.job) + " --json"));
     context.console.Out(StatusText(job->snapshot, WallClockMs(), context.console.out_color()));
+    const std::string evaluations =
+        LastEvaluations(*job, WatchCommand(context, context.options.job) + " --json");
+    if (!evaluations.empty()) context.console.Out("\nnewest evaluations\n" + evaluations);
   }
   return kExitSuccess;
 }
@@ -261,14 +262,14 @@ int RunDrain(const CommandContext& context) {
     return status.ok() ? Result<WorkerId>(found->worker) : Result<WorkerId>(status);
   });
   if (!drained.ok()) return ShowEnd(context, drained.status());
-  const std::string worker = ToString(found->worker);
+  const std::string worker = ToString(found->worker), job = ToString(found->job);
   if (context.options.json) {
     context.console.Out(JsonLine({{"worker", worker}, {"drained", true}}));
   } else {
-    context.console.Out(
-        worker + " leaves" +
-        (found->job ? "; its share of " + ToString(found->job) + " moves to the others first\n"
-                    : "\n"));
+    context.console.Out("worker " + Printable(found->name, 60) + " (" + worker + ") " +
+                        (found->job ? "will leave after other workers have taken its part of " +
+                                          job + ", or " + job + " has ended\n"
+                                    : "is free and leaves now\n"));
   }
   return kExitSuccess;
 }

@@ -366,7 +366,7 @@ std::string JobTable(const std::vector<spec::JobSnapshot>& jobs, int64_t now_ms)
   const bool owned =
       std::any_of(jobs.begin(), jobs.end(), [](const auto& job) { return !job.owner.empty(); });
   std::vector<std::vector<std::string>> rows = {
-      {"JOB", "KIND", "NAME", "STATE", "TIME", "WORKERS", ""}};
+      {"JOB", "KIND", "NAME", "STATE", "TIME", "WORKERS", "DETAILS"}};
   for (const spec::JobSnapshot& job : jobs) {
     rows.push_back({ToString(job.job), spec::NameOf(job.kind), Printable(job.name, 32),
                     StateName(job), HumanDuration(AgeMs(job, now_ms)),
@@ -428,7 +428,9 @@ std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color)
   if (!job.workers.empty()) rows.push_back({"now", StateLine(job)});
   const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kProfiling;
   if (job.state == spec::JobState::kTraining || scores) {
-    rows.push_back({"progress", LiveLine(job, std::nullopt, std::nullopt, 100)});
+    constexpr int kKeyColumns = 10;  // "progress" and the space after it
+    rows.push_back(
+        {"progress", LiveLine(job, std::nullopt, std::nullopt, kPlainColumns - kKeyColumns)});
   }
   if (!job.waiting_because.empty()) rows.push_back({"why", Printable(job.waiting_because, 400)});
   if (!job.inferred.empty()) rows.push_back({"features", Printable(job.inferred, 2000)});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <sstream>
+#include <string>
 
 #include "src/cli/exit_code.h"
 #include "src/cli/format.h"
@@ -112,6 +114,8 @@ TEST_CASE("jobs and workers are listed as tables") {
   CHECK_THAT(
       jobs,
       Catch::Contains("job-17  train  digits  QUEUED     5.0 s  0        waiting because: 1 of 2"));
+  CHECK_THAT(jobs,
+             Catch::StartsWith("JOB     KIND   NAME    STATE      TIME   WORKERS  DETAILS\n"));
   CHECK_THAT(jobs, Catch::Contains("epoch 2/20, loss 0.2101"));
   CHECK_THAT(jobs, Catch::Contains("test accuracy 90.00 %"));
   CHECK(WorkerTable({}) == "no workers are attached\n");
@@ -145,6 +149,8 @@ TEST_CASE("a status shows why a job waits and how far it is") {
              Catch::Contains("why") && Catch::Contains("1 of 2 workers have registered"));
   CHECK_THAT(StatusText(TrainingJob(), 1'005'000, false),
              Catch::Contains("epoch 2/20") && Catch::Contains("local-2"));
+  std::istringstream lines(StatusText(TrainingJob(), 1'005'000, false));
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() < 80);
   spec::JobSnapshot failed = TrainingJob();
   failed.state = spec::JobState::kFailed;
   failed.error = BadInput("not a number");

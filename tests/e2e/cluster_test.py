@@ -113,12 +113,17 @@ class ClusterTest(EspalierTest):
         job = cluster.submit(self.short_job("listed"))
         cluster.espalier("watch", job)
         self.assertIn("listed", cluster.espalier("list")[0])
+        out, _ = cluster.espalier("status", job)
+        self.assertLess(out.index("succeeded"), out.index("\nnewest evaluations\n"), out)
         out, _ = cluster.espalier("workers")
         self.assertIn("node-1", out)
         self.assertIn("node-2", out)
         for command in (["list"], ["workers"], ["status", job]):
             out, _ = cluster.espalier(*command, "--json")
             self.assertTrue(json_lines(out), command)
+        wait_for("free workers", lambda: cluster.espalier("workers")[0].count(" free ") == 2)
+        self.assertRegex(cluster.espalier("drain", "node-2")[0],
+                         r"^worker node-2 \(worker-\d+\) is free and leaves now\n$")
 
     def test_workers_find_a_coordinator_that_came_back_elsewhere(self):
         cluster = Cluster(self, workers=2)

@@ -214,7 +214,7 @@ class RecoveryTest(EspalierTest):
         cluster.start_worker("node-2")
         self.wait_for_line(cluster, job + " generation 2: 2 workers")
         out, _ = cluster.espalier("drain", "node-1")
-        self.assertIn("leaves", out)
+        self.assertRegex(out, r"^worker node-1 \(worker-\d+\) will leave after other workers have ")
         self.wait_for_line(cluster, job + " generation 3: 1 worker")
         self.assertEqual(cluster.workers["node-1"].wait(timeout=10), 0)
         cluster.start_worker("node-3")
