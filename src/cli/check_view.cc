@@ -202,11 +202,10 @@ Json ColumnsJson(const std::vector<ColumnSummary>& columns) {
 }  // namespace
 
 std::string CheckText(const CheckReport& report, bool color) {
-  std::string text = "job '" + Printable(report.job_name) +
-                     "': " + Colored("data and model fit together", Ink::kGreen, color) +
-                     "\n\ndata\n" + SetTable(report) + SchemaLine(report.schema) +
-                     HostLines(report) + WorkerLines(report) + EntryTable(report.schema.list) +
-                     "\n" + FeatureSums(report.features) + "\n" + ColumnTable(report.features);
+  std::string text = "job '" + Printable(report.job_name) + "'\n\ndata\n" + SetTable(report) +
+                     SchemaLine(report.schema) + HostLines(report) + WorkerLines(report) +
+                     EntryTable(report.schema.list) + "\n" + FeatureSums(report.features) + "\n" +
+                     ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
   if (!report.notes.empty()) text += "\nnotes\n";
@@ -240,7 +239,10 @@ std::string CheckText(const CheckReport& report, bool color) {
                           : "") +
                      "reading up to " + HumanBytes(Bytes(report.reading_bytes)) + " a thread"},
       {"output", Printable(report.output, 400)}};
-  return text + "\n" + LeftTable(rows, "");
+  text += "\n" + LeftTable(rows, "");
+  if (!report.output_status.ok()) return text;
+  return text + "\n" + Colored("all checks passed: data, model and output", Ink::kGreen, color) +
+         "\n";
 }
 
 Json CheckJson(const CheckReport& report) {
@@ -268,7 +270,7 @@ Json CheckJson(const CheckReport& report) {
   Json hosts = Json::object();
   for (const auto& [host, bytes] : report.hosts) hosts[host] = bytes;
   return {
-      {"status", "OK"},
+      {"status", report.output_status.ok() ? "OK" : "FAILED"},
       {"name", report.job_name},
       {"preset", spec::NameOf(report.preset)},
       {"task", spec::Name(report.task)},

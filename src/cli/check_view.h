@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/cli/json_view.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -87,9 +88,11 @@ struct CheckReport {
   int64_t evaluation_bytes = 0;  // totals of all leaves in an evaluation; 0: none
   int64_t reading_bytes = 0;     // largest shard, while a thread reads it
   std::string output;
+  Status output_status;  // whether the job may write there
 };
 
-// Returns the tables for people. Ends with '\n'.
+// Returns the tables for people. The last line states that all checks passed, if they did. Ends
+// with '\n'.
 std::string CheckText(const CheckReport& report, bool color);
 
 // Returns the report as one object: {"status":"OK","job":..,"sets":[..],...}.

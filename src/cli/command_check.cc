@@ -459,11 +459,12 @@ int RunCheck(const CommandContext& context) {
   if (!report.ok()) return ShowError(context, report.status(), LocalExitCode(report.status()));
   report->task_why = completed->task_why;
   report->reading_bytes = profiled->reading_bytes;
+  // The data report is useful even if this check fails.
+  report->output_status = CheckOutputHere(context.files, file->spec.output);
   AskWorkers(context, plan, &*report);
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));
-  // Last, because the data report is useful even if this check fails.
-  const Status output = CheckOutputHere(context.files, file->spec.output);
+  const Status& output = report->output_status;
   return output.ok() ? kExitSuccess : ShowError(context, output, PlanExitCode(output));
 }
 

@@ -34,7 +34,8 @@ CheckReport Report() {
 
 TEST_CASE("check shows sets, columns, label balance, model and memory") {
   const std::string text = CheckText(Report(), false);
-  CHECK_THAT(text, Catch::Contains("job 'digits': data and model fit together"));
+  CHECK_THAT(text, Catch::StartsWith("job 'digits'\n") &&
+                       Catch::EndsWith("\n\nall checks passed: data, model and output\n"));
   CHECK_THAT(
       text, Catch::Contains("  train           2   2.0 KiB   900\n") &&
                 Catch::Contains("  validation      -  of train   100\n") &&
@@ -55,6 +56,14 @@ TEST_CASE("check shows sets, columns, label balance, model and memory") {
   CHECK_THAT(CheckText(evaluated, false),
              Catch::Contains("evaluations 8.0 KiB (shared among them), reading up to"));
   CHECK(CheckJson(evaluated)["evaluation_bytes"] == 8192);
+}
+
+TEST_CASE("check states no success if the output is refused") {
+  CheckReport r = Report();
+  CHECK(CheckJson(r)["status"] == "OK");
+  r.output_status = AlreadyExists("output: it exists already");
+  CHECK_THAT(CheckText(r, false), !Catch::Contains("passed"));
+  CHECK(CheckJson(r)["status"] == "FAILED");
 }
 
 TEST_CASE("check shows the shards near each worker of the cluster") {

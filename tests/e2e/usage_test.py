@@ -229,6 +229,12 @@ class UsageTest(EspalierTest):
         out, _ = self.espalier("check", job, "--json")
         self.assertTrue(json.loads(out.strip().splitlines()[-1]))
         self.assertFalse(os.path.exists(self.path("checked.bundle")))
+        os.mkdir(self.path("checked.bundle"))
+        self.write("checked.bundle/precious", "do not lose\n")
+        out, err = self.espalier("check", job, code=2)
+        self.assertIn("371 parameters", out)
+        self.assertNotIn("passed", out)
+        self.assertIn("exists already", err)
 
     def test_check_effective_prints_a_job_that_trains_the_same_model(self):
         job = self.job("short", self.spec())
