@@ -100,7 +100,8 @@ bool Caller::IsThisUser() const { return !known && address.starts_with("unix:");
 
 std::string Caller::ToString() const {
   if (IsThisUser()) return "this user";
-  return (known ? identity.ToString() : std::string("somebody")) + " at " + Printable(address);
+  return (known ? identity.ToString() : std::string("unauthenticated caller")) + " at " +
+         Printable(address);
 }
 
 std::string Caller::Key() const {

@@ -11,6 +11,7 @@
 #include "proto/espalier/v1/api.grpc.pb.h"
 #include "proto/espalier/v1/cluster.grpc.pb.h"
 #include "proto/espalier/v1/peer.grpc.pb.h"
+#include "src/rpc/authorizer.h"
 #include "src/rpc/peer.h"
 #include "src/rpc/transport.h"
 #include "tests/rpc/secured.h"
@@ -236,6 +237,8 @@ TEST_CASE("on a plain server callers have no names and may do everything") {
   REQUIRE(by.has_value());
   CHECK(by->name.empty());
   CHECK(by->admin);
+  CHECK(Caller{.address = "ipv4:127.0.0.1:7"}.ToString() ==
+        "unauthenticated caller at ipv4:127.0.0.1:7");
 }
 
 TEST_CASE("every method of a worker requires its role") {
