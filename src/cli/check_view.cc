@@ -177,6 +177,14 @@ std::string LabelTable(const std::vector<LabelSummary>& labels) {
   return text;
 }
 
+// Returns one of `parts` equal parts: "fifth".
+std::string PartOf(int64_t parts) {
+  static constexpr const char* kNames[] = {"half",    "third",  "quarter", "fifth", "sixth",
+                                           "seventh", "eighth", "ninth",   "tenth"};
+  const bool named = parts >= 2 && parts <= 10;
+  return named ? kNames[parts - 2] : "part, one of " + HumanCount(parts) + ",";
+}
+
 std::string LayerText(const std::vector<int64_t>& layers) {
   std::string text;
   for (int64_t width : layers) text += (text.empty() ? "" : "-") + std::to_string(width);
@@ -218,13 +226,12 @@ std::string CheckText(const CheckReport& report, bool color) {
       {"task", std::string(spec::NameOf(report.task)) +
                    (report.task_why.empty() ? "" : " (" + report.task_why + ")")},
       {"model", LayerText(report.layers) + ", " + HumanCount(report.parameters) + " parameters"},
-      {"fits",
-       report.fits == 1 && report.folds == 0
-           ? "one"
-           : HumanCount(report.fits) + ", which are averaged" +
-                 (report.folds > 0 ? "; each holds out another of " + HumanCount(report.folds) +
-                                         " parts of the training rows"
-                                   : "")},
+      {"fits", report.fits == 1 && report.folds == 0
+                   ? "one"
+                   : HumanCount(report.fits) + ", which are averaged" +
+                         (report.folds > 0 ? "; each holds out a different " +
+                                                 PartOf(report.folds) + " of the training rows"
+                                           : "")},
       {"steps", epochs + HumanCount(report.steps_per_epoch) + " an epoch of " +
                     HumanCount(report.batch) + " rows each, over " + HumanCount(report.leaves) +
                     (report.leaves == 1 ? " leaf" : " leaves") +

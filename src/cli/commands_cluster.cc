@@ -237,8 +237,8 @@ int RunCancel(const CommandContext& context) {
   } else {
     context.console.Out(context.options.keep_model
                             ? job +
-                                  " ends after its next step, or is cancelled if it has had no "
-                                  "evaluation; `espalier watch " +
+                                  " will stop after its next step and save its weights (it is "
+                                  "cancelled if nothing was evaluated yet); `espalier watch " +
                                   job + "` shows the end\n"
                             : job + " is cancelled\n");
   }

@@ -124,7 +124,7 @@ void AddLocalWorkers(CLI::App* app, CliOptions& o) {
 void AddRun(CLI::App* app, CliOptions& o) {
   app->add_option("--output", o.output, "Write the bundle here instead of the job's `output`");
   app->add_option("--resume", o.resume,
-                  "Go on from the newest checkpoint of this run, named by its output");
+                  "Continue from the newest checkpoint of the run with this output path");
   app->add_flag("--accept-other-data", o.accept_data,
                 "Resume although the data has changed; the bundle records it");
   app->add_flag("--accept-other-arithmetic", o.accept_arithmetic,
@@ -199,8 +199,8 @@ void DeclareOneJob(CLI::App* app, RawArguments* raw) {
 
 void DeclareCancel(CLI::App* app, RawArguments* raw) {
   app->add_flag("--keep", raw->options.keep_model,
-                "Save the weights: the job ends after its next step, with the best weights so far "
-                "if early stopping restores them; a job without an evaluation is cancelled");
+                "Save the weights: the job stops after its next step, with the best weights so far "
+                "if early stopping restores them. It is cancelled if nothing was evaluated yet");
   DeclareOneJob(app, raw);
 }
 

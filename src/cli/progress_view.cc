@@ -320,7 +320,8 @@ std::string LostLine(const spec::JobSnapshot& job, std::vector<std::string>* las
 }
 
 std::string AwayLine(int64_t away_ms) {
-  return "coordinator not reached since " + std::to_string(away_ms / 1000) + " s, trying again";
+  return "The coordinator has been unreachable for " + std::to_string(away_ms / 1000) +
+         " s; retrying";
 }
 
 void LiveView::OnUpdate(const spec::JobUpdate& update, int64_t now_ms) {

@@ -70,7 +70,7 @@ std::string TroubleLine(const spec::JobSnapshot& job, std::string* shown);
 // "job-17 lost the worker left". `*last` are the workers in the previous snapshot. Sets `*last`.
 std::string LostLine(const spec::JobSnapshot& job, std::vector<std::string>* last);
 
-// Returns "coordinator not reached since 12 s, trying again".
+// Returns "The coordinator has been unreachable for 12 s; retrying".
 std::string AwayLine(int64_t away_ms);
 
 // Interface of the views of a running job. The result view shows final states.

@@ -58,6 +58,18 @@ TEST_CASE("check shows sets, columns, label balance, model and memory") {
   CHECK(CheckJson(evaluated)["evaluation_bytes"] == 8192);
 }
 
+TEST_CASE("check shows the part that each fit holds out") {
+  CheckReport r = Report();
+  r.fits = 5;
+  for (const auto& [folds, part] :
+       {std::pair(5, "fifth"), {2, "half"}, {10, "tenth"}, {12, "part, one of 12,"}}) {
+    r.folds = folds;
+    CHECK_THAT(CheckText(r, false),
+               Catch::Contains("fits    5, which are averaged; each holds out a different " +
+                               std::string(part) + " of the training rows\n"));
+  }
+}
+
 TEST_CASE("check states no success if the output is refused") {
   CheckReport r = Report();
   CHECK(CheckJson(r)["status"] == "OK");

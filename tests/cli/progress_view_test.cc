@@ -152,14 +152,14 @@ TEST_CASE("an outage is shown once a second, live and in plain lines") {
   lines.OnTick(0);
   lines.OnAway(2'000);
   CHECK(plain ==
-        "coordinator not reached since 1 s, trying again\n"
-        "coordinator not reached since 2 s, trying again\n");
+        "The coordinator has been unreachable for 1 s; retrying\n"
+        "The coordinator has been unreachable for 2 s; retrying\n");
   LiveView line([&](std::string_view text) { live += text; }, [] { return 80; }, false);
   line.OnAway(1'000);
   line.OnAway(2'000);
   CHECK(live ==
-        "\rcoordinator not reached since 1 s, trying again\x1b[K"
-        "\rcoordinator not reached since 2 s, trying again\x1b[K");
+        "\rThe coordinator has been unreachable for 1 s; retrying\x1b[K"
+        "\rThe coordinator has been unreachable for 2 s; retrying\x1b[K");
 }
 
 TEST_CASE("the time left follows the pace since the first step seen") {

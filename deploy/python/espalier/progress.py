@@ -101,7 +101,7 @@ def lost_line(job: JobInfo, before: Sequence[str]) -> str:
 
 
 def _away_line(event: CoordinatorAway) -> str:
-    return "coordinator unreachable, trying again; the job may continue without it"
+    return "The coordinator is unreachable; retrying. The job may continue without it."
 
 
 def _share(p: Progress, state: Optional[JobState]) -> float:
