@@ -12,6 +12,7 @@ Json KeyJson(const config::KeyReference& key) {
           {"type", key.type},
           {"words", key.words},
           {"default", key.value},
+          {"by_preset", key.by_preset},
           {"text", key.doc == nullptr ? "" : key.doc->text}};
 }
 

@@ -114,6 +114,7 @@ std::vector<GrammarEntry> JobGrammar() {
   std::vector<GrammarEntry> grammar;
   Reader reader(&grammar);
   spec::JobSpec job;
+  job.preset = spec::kDefaultPreset;
   std::optional<int64_t> batch;
   (void)reader.ReadMap(Reader::AnyNode(), "", JobFields(reader, job, batch));
   YamlNode compat = Reader::AnyNode();

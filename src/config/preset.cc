@@ -56,6 +56,22 @@ YamlNode& MapAt(YamlNode& root, std::initializer_list<std::string_view> path) {
   return *node;
 }
 
+// Adds the paths of the entries that only `filled` has.
+void AddNewKeys(YamlNode& given, const YamlNode& filled, const std::string& path,
+                std::set<std::string>* keys) {
+  for (size_t i = 0; i < filled.items.size(); ++i) {
+    AddNewKeys(given.items[i], filled.items[i], path + "[]", keys);
+  }
+  for (const auto& [key, value] : filled.entries) {
+    const std::string child = (path.empty() ? "" : path + ".") + key.text;
+    if (YamlNode* const before = given.Find(key.text)) {
+      AddNewKeys(*before, value, child, keys);
+    } else {
+      keys->insert(child);
+    }
+  }
+}
+
 class Filler {
  public:
   Filler(YamlNode& root, const spec::JobSpec& given, const TableOutlook& outlook)
@@ -281,6 +297,33 @@ bool StartsFromFile(YamlNode& root, const spec::JobSpec& job) {
 
 }  // namespace
 
+// Fills jobs that leave different keys to the preset, for tables of different kinds.
+std::set<std::string> KeysOfPresets() {
+  constexpr const char* kJobs[] = {
+      "{data: {features: {categories: {}, groups: [{type: categorical}]}}, model: {}, train: {}}",
+      "{data: {features: {}, validation: {fold: 0}}, model: {}, train: {optimizer: adam}}",
+      "{data: {features: {}, validation: {group: g}}, model: {}, train: {}}"};
+  std::set<std::string> keys;
+  for (const char* text : kJobs) {
+    for (const spec::Preset preset :
+         {spec::Preset::kFast, spec::Preset::kGood, spec::Preset::kBest}) {
+      for (const spec::Task task : {spec::Task::kClassification, spec::Task::kRegression}) {
+        for (const int64_t rows : {kShrinkRows, 2 * kEnsembleRows}) {
+          YamlNode given = Parsed(text);
+          spec::JobSpec job;
+          job.preset = preset;
+          Reader reader("preset");
+          ESPALIER_CHECK(ReadJob(reader, given, job).ok(), "a job of KeysOfPresets is invalid");
+          YamlNode filled = given;
+          Filler(filled, job, {.task = task, .rows = rows, .features = 1}).Run();
+          AddNewKeys(given, filled, "", &keys);
+        }
+      }
+    }
+  }
+  return keys;
+}
+
 Result<JobRequest> JobRequest::Read(std::string_view yaml_text,
                                     std::string_view name_for_messages) {
   JobRequest request;
@@ -294,7 +337,7 @@ Result<JobRequest> JobRequest::Read(std::string_view yaml_text,
     });
   }
   YamlNode tree = request.root_;
-  request.given_.preset = spec::Preset::kGood;
+  request.given_.preset = spec::kDefaultPreset;
   ESPALIER_RETURN_IF_ERROR(ReadJob(reader, tree, request.given_));
   request.preset_ = request.given_.preset;
   if (request.root_.Find("compat") != nullptr || StartsFromFile(request.root_, request.given_)) {

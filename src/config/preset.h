@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,7 @@ struct TableOutlook {
   int64_t features = 0;  // total number of features
 };
 
-// A job as submitted. Without the key `preset`, its preset is `good`. With `compat`, and with all
+// A job as submitted. Without the key `preset`, it has the default one. With `compat`, and with all
 // weights from a file (`train.initial: x.safetensors`), it has no preset. ParseJob reads jobs that
 // are already filled, and fills in nothing.
 class JobRequest {
@@ -52,8 +53,13 @@ class JobRequest {
   std::string name_, text_;
   YamlNode root_;
   spec::JobSpec given_;
-  spec::Preset preset_ = spec::Preset::kGood;
+  spec::Preset preset_ = spec::kDefaultPreset;
   std::optional<spec::Task> task_;
 };
+
+// Returns the keys that some preset chooses for some table: "train.batch",
+// "data.features.groups[].encode". The keys below a key that is chosen as a whole are not among
+// them.
+std::set<std::string> KeysOfPresets();
 
 }  // namespace espalier::config

@@ -4,11 +4,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "src/base/text.h"
 #include "src/config/job_sections.h"
 #include "src/config/job_yaml.h"
+#include "src/config/preset.h"
 #include "src/config/sweep_plan.h"
 #include "src/config/units.h"
 #include "src/config/yaml_tree.h"
@@ -58,6 +60,8 @@ std::string Flow(const YamlNode& node) {
   return "";
 }
 
+constexpr std::string_view kRequired[] = {"data.train", "data.label", "output.path"};
+
 // Returns a job with only its required keys.
 spec::JobSpec SmallestJob() {
   spec::JobSpec job;
@@ -81,6 +85,35 @@ YamlNode SmallestSweep() {
   return *ParseYaml(
       "sweep: {job: job.yaml, output: models/sweep, grid: {train.batch: [32, 128]}, random: {}}",
       "the smallest sweep");
+}
+
+// Returns the value at a path from the top, or null.
+YamlNode* FindPath(YamlNode& root, const std::vector<std::string>& path) {
+  YamlNode* node = &root;
+  for (const std::string& name : path) node = node ? node->Find(name) : nullptr;
+  return node;
+}
+
+// Returns whether keys below `doc.path` have texts, and therefore separate lines.
+bool IsSection(const KeyDoc& doc) {
+  const std::string start = std::string(doc.path) + ".";
+  return std::any_of(KeyDocs().begin(), KeyDocs().end(), [&](const KeyDoc& d) {
+    const std::string_view path = d.path;
+    return path.starts_with(start) && path.find('*') == std::string_view::npos &&
+           path.find("[]") == std::string_view::npos;
+  });
+}
+
+// Sets the defaults that are not those of a single field, such as the batch, which depends on the
+// optimizer.
+void AddDefaults(std::vector<KeyReference>* keys) {
+  YamlNode job = JobToYaml(SmallestJob());
+  for (KeyReference& key : *keys) {
+    if (!key.value.empty() || key.doc == nullptr || key.doc->path != key.path) continue;
+    if (std::count(std::begin(kRequired), std::end(kRequired), key.path) > 0) continue;
+    const YamlNode* node = FindPath(job, Parts(key.path));
+    if (node != nullptr && !IsSection(*key.doc)) key.value = Flow(*node);
+  }
 }
 
 // Sections of other kinds of files. They appear as comments in the reference.
@@ -113,25 +146,12 @@ class ReferencePrinter {
   }
 
  private:
-  YamlNode* Find(const std::vector<std::string>& path) {
-    YamlNode* node = &job_;
-    for (const std::string& name : path) node = node ? node->Find(name) : nullptr;
-    return node;
-  }
+  YamlNode* Find(const std::vector<std::string>& path) { return FindPath(job_, path); }
   // Returns whether the job contains the section of a key without a value.
   bool IsShown(std::vector<std::string> path) {
     path.pop_back();
     const YamlNode* parent = Find(path);
     return parent != nullptr && parent->kind == YamlNode::Kind::kMap;
-  }
-  // Returns whether keys below `doc.path` have texts, and therefore separate lines.
-  static bool IsSection(const KeyDoc& doc) {
-    const std::string start = std::string(doc.path) + ".";
-    return std::any_of(KeyDocs().begin(), KeyDocs().end(), [&](const KeyDoc& d) {
-      const std::string_view path = d.path;
-      return path.starts_with(start) && path.find('*') == std::string_view::npos &&
-             path.find("[]") == std::string_view::npos;
-    });
   }
 
   void PrintKey(const KeyDoc& doc, const std::vector<std::string>& path, const YamlNode& node) {
@@ -236,17 +256,22 @@ std::string KeyHead(const KeyReference& key) {
   const auto add = [&](const std::string& part) { about += (about.empty() ? "" : ", ") + part; };
   if (!key.words.empty()) add((about.empty() ? "one of " : "or one of ") + Joined(key.words));
   if (!key.value.empty()) {
-    add("default " + key.value);
-  } else if (key.doc != nullptr && key.doc->example != nullptr) {
-    add("such as " + std::string(key.doc->example));
+    add("default " + key.value +
+        (key.by_preset ? " (with preset: none; other presets choose it)" : ""));
+  } else {
+    if (key.doc != nullptr && key.doc->example != nullptr) {
+      add("such as " + std::string(key.doc->example));
+    }
+    if (key.by_preset) add("chosen by presets except none");
   }
   return key.path + (about.empty() ? "" : ": " + about);
 }
 
 constexpr const char* kHead =
-    R"(# Reference of a job file. Every key has the value that it has with `preset: none`; keys
-# without a value are comments, with an example. {data: {train, label}, output} is a job. The
-# default preset, good, fills in the keys that it leaves out. A job may be written as JSON too.
+    R"(# Reference of a job file. {data: {train, label}, output} is a job. Its preset fills in the
+# keys that it leaves out. Except for `preset`, every key below has the value that it has with
+# `preset: none`. Set that in a copy of this file. Keys without a value are comments, with an
+# example. A job may be written as JSON too.
 
 )";
 
@@ -276,6 +301,7 @@ std::vector<KeyReference> AllKeys() {
                              ScoringGrammar(spec::JobKind::kEvaluate), SweepGrammar()}) {
     grammar.insert(grammar.end(), others.begin(), others.end());
   }
+  static const std::set<std::string> by_preset = KeysOfPresets();
   std::vector<KeyReference> keys;
   for (GrammarEntry& entry : grammar) {
     if (entry.path.ends_with("[]") && !keys.empty() && entry.path == keys.back().path + "[]") {
@@ -285,10 +311,12 @@ std::vector<KeyReference> AllKeys() {
     KeyReference& key = keys.emplace_back();
     key = {std::move(entry.path), std::move(entry.type), std::move(entry.words),
            std::move(entry.value)};
+    key.by_preset = by_preset.contains(key.path);
     const auto doc = std::find_if(KeyDocs().begin(), KeyDocs().end(),
                                   [&](const KeyDoc& d) { return Matches(d.path, key.path); });
     if (doc != KeyDocs().end()) key.doc = &*doc;
   }
+  AddDefaults(&keys);
   return keys;
 }
 

@@ -28,7 +28,8 @@ struct KeyReference {
   std::string path;                // "train.batch"
   std::string type;                // possible values
   std::vector<std::string> words;  // that may be the value
-  std::string value;               // default; empty: none, or a section
+  std::string value;               // default with `preset: none`; empty: none, or a section
+  bool by_preset = false;          // the other presets may choose the value (KeysOfPresets)
   const KeyDoc* doc = nullptr;     // nullptr: the key has no text
 };
 // Returns all keys of jobs that train, predict or evaluate, in the order of the reader. The keys of

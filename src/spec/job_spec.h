@@ -562,6 +562,8 @@ struct OutputSpec {
 // Fills the keys that a job does not set (data/input/complete_job.h). kNone: the behavior of
 // version 0.1.0.
 enum class Preset { kNone, kFast, kGood, kBest };
+// Preset of a submitted job without the key `preset`.
+inline constexpr Preset kDefaultPreset = Preset::kGood;
 
 struct JobSpec {
   std::string name = "job";

@@ -77,6 +77,7 @@ TEST_CASE("config/reference.yaml recommends valid settings") {
 
 TEST_CASE("config/reference.yaml shows the defaults") {
   spec::JobSpec expected;
+  expected.preset = spec::kDefaultPreset;
   expected.data.train = {"data/train/*.csv"};
   expected.data.label = {std::string("price")};
   expected.train.epochs = 10;

@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
+
+#include "src/config/preset.h"
 
 namespace espalier::config {
 namespace {
@@ -41,7 +44,42 @@ TEST_CASE("the reference has types, words and defaults") {
   CHECK(key("evaluate.raw").value == "false");
   CHECK(key("sweep.metric").value == "val_loss");
   CHECK(key("sweep.folds").value.empty());
+  CHECK(key("train.epochs").value == "10");
+  CHECK(key("train.batch").value == "256");
+  CHECK(key("model.hidden").value == "[]");
+  CHECK(key("data.train").value.empty());
+  CHECK(key("data.label").value.empty());
+  CHECK(key("data.csv").value.empty());
   CHECK(key("train.on_nonfinite").words == std::vector<std::string>{"fail", "skip"});
+}
+
+TEST_CASE("the reference shows what a user gets with a preset") {
+  const auto head = [](const std::string& key) {
+    const std::string text = KeyText(*KeysBelow(key));
+    return text.substr(0, text.find("\n  "));
+  };
+  CHECK(head("preset") == "preset: one of none, fast, good, best, default good");
+  CHECK(head("train.epochs") ==
+        "train.epochs: a number, default 10 (with preset: none; other presets choose it)");
+  CHECK(head("train.ensemble") ==
+        "train.ensemble: such as {fits: 5, over: folds}, chosen by presets except none");
+  CHECK(head("train.l1") == "train.l1: a number, default 0");
+  const std::set<std::string> chosen = KeysOfPresets();
+  for (const char* key :
+       {"data.features.scale", "data.features.categories.encode", "data.features.groups[].encode",
+        "data.validation", "data.validation.fraction", "data.validation.stratify", "model.task",
+        "model.hidden", "model.init", "model.start_at_constant", "train.optimizer", "train.leaves",
+        "train.calibrate"}) {
+    INFO(key);
+    CHECK(chosen.contains(key));
+  }
+  // A given optimizer has its defaults with each preset.
+  CHECK_FALSE(chosen.contains("train.optimizer.adamw.learning_rate"));
+  const std::vector<KeyReference> keys = AllKeys();
+  for (const std::string& path : chosen) {
+    INFO(path);
+    CHECK(std::any_of(keys.begin(), keys.end(), [&](const auto& k) { return k.path == path; }));
+  }
 }
 
 std::vector<std::string> PathsBelow(const std::string& key) {

@@ -63,6 +63,7 @@ class UsageTest(EspalierTest):
         key, = json_lines(self.espalier("reference", "model.task", "--json")[0])
         self.assertEqual((key["key"], key["default"]), ("model.task", "classification"))
         self.assertIn("regression", key["words"])
+        self.assertIs(key["by_preset"], True)
         self.assertIn("sweep.folds: ", self.espalier("reference", "sweep")[0])
         self.assertIn("\npredict.keep: such as [customer, day]\n",
                       self.espalier("reference", "predict")[0])
