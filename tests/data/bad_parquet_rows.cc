@@ -88,7 +88,9 @@ std::vector<BadCase> Labels() {
   return {
       Label("a label that is null", R"(["p", "q", null])", "the label is missing ... class", 3,
             "null"),
-      Label("a label of blanks", R"(["p", "  ", "q"])", "the label is empty ... class", 2, "  "),
+      Label("a label of blanks", R"(["p", "  ", "q"])",
+            "the label is empty ... class. Correct the row ... data.bad_rows: {policy: skip", 2,
+            "  "),
       Label("a label of 300 bytes", "[\"p\", \"q\", \"" + longest + "\"]",
             "the label has 300 bytes ... at most 256", 3, std::string(80, 'l') + "..."),
       Label("a label of a mebibyte", "[\"p\", \"" + std::string(1 << 20, 'l') + "\", \"q\"]",

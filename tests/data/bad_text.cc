@@ -106,7 +106,8 @@ std::vector<BadCase> OtherValues() {
 std::vector<BadCase> Records() {
   return {
       {"few fields", Row("1,2\n"), StatusCode::kBadInput,
-       "the row has 2 fields, expected 3 ... the header ... delimiter missing",
+       "the row has 2 fields, expected 3 ... the header ... delimiter missing ... that hold one)? "
+       "Correct the row",
        At(4, "", 13, "1,2")},
       {"many fields", Row("1,2,3,4\n"), StatusCode::kBadInput,
        "the row has 4 fields, expected 3 ... the header ... delimiter missing",
@@ -125,7 +126,8 @@ std::vector<BadCase> Records() {
       {"a record without end", Row("1,2," + std::string(17 << 20, '7')), StatusCode::kBadInput,
        "a record ... longer than 16.0 MiB ... quote left open",
        At(4, "", 13, "1,2," + std::string(76, '7') + "...")},
-      {"no label", Row("1,2,\n"), StatusCode::kBadInput, "the label is empty ... class",
+      {"no label", Row("1,2,\n"), StatusCode::kBadInput,
+       "the label is empty ... class. Correct the row ... data.bad_rows: {policy: skip",
        At(4, "y", 17, "")},
       {"a blank label", Row("1,2,  \n"), StatusCode::kBadInput, "the label is empty ... class",
        At(4, "y", 17, "  ")},

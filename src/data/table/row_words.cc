@@ -29,10 +29,8 @@ constexpr Advice kOtherForm = {
     "; write it in the form that the training's files have"};
 constexpr Advice kFit = {"; set model.precision: float64 or scale the data",
                          "; scale it as in the training's files"};
-constexpr Advice kNullLabel = {
-    "; leave these rows out with data.bad_rows, or set data.null_values: [] if it is the name of a "
-    "class",
-    "; expected the name or number of a class"};
+constexpr Advice kNullLabel = {"; set data.null_values: [] if it is the name of a class",
+                               "; expected the name or number of a class"};
 constexpr Advice kDateForm = {
     "; correct the format, or name texts that mean null in data.null_values",
     "; correct the value"};
@@ -126,6 +124,11 @@ std::string DateFault(const std::string& format) {
              "the value is not a date; expected one like 2024-02-29, 29.02.2024, 20240229 or "
              "2024-02-29T23:59:58Z, of the years 1 to 9999, or seconds since 1970") +
          kNoDate.training;
+}
+
+std::string TrainingFault(const std::string& fault) {
+  return fault + (fault.ends_with('?') ? "" : ".") +
+         " Correct the row, or skip rows like it with data.bad_rows: {policy: skip, limit: 10}";
 }
 
 std::string ScoringFault(const std::string& fault) {

@@ -17,6 +17,11 @@ int64_t ShardRows::MemoryBytes() const {
   return bytes;
 }
 
+Status EndedBy(const Status& bad) {
+  return Status(bad.code(), TrainingFault(bad.message()))
+      .At(bad.position().value_or(InputPosition{}));
+}
+
 Status TooManySkipped(const spec::BadRows& policy, const Status& last) {
   const std::string limit = std::to_string(policy.limit);
   return BadInput("more than " + limit +

@@ -48,6 +48,8 @@ struct ShardRows {
   int64_t MemoryBytes() const;
 };
 
+// Returns the error for a bad row that ends the job. `bad` describes the row.
+Status EndedBy(const Status& bad);
 // Returns the error for more bad rows in a shard than data.bad_rows allows. `last`: the last bad
 // row.
 Status TooManySkipped(const spec::BadRows& policy, const Status& last);
@@ -77,7 +79,7 @@ class UnusableRows {
       Reject(describe());
       return {};
     }
-    if (!policy_.skip) return describe();
+    if (!policy_.skip) return EndedBy(describe());
     ++rows_.skipped;
     if (rows_.skipped > policy_.limit) return TooManySkipped(policy_, describe());
     if (rows_.skipped_first.size() < kSkippedKept) rows_.skipped_first.push_back(describe());

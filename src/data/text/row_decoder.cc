@@ -397,7 +397,7 @@ bool RowDecoder::CheckJoint(const RecordReader& reader) {
   if (marked && reader.field(0).starts_with(kByteOrderMark)) {
     return Bad(
         "the row starts with a byte order mark, as if several files were joined. Take out the "
-        "mark and the header after it, or set data.bad_rows.policy: skip",
+        "mark and the header after it",
         -1);
   }
   if (own_columns_ == 0 || reader.fields() != schema_.names.size()) return true;
@@ -406,10 +406,8 @@ bool RowDecoder::CheckJoint(const RecordReader& reader) {
     const bool left_out = name.size() == 1 && name[0] == '\0';  // see InFileOrder
     if (!left_out && reader.field(i) != name) return true;
   }
-  return Bad(
-      "the row repeats the header, as if several files were joined. Take it out of the file, or "
-      "set data.bad_rows.policy: skip",
-      -1);
+  return Bad("the row repeats the header, as if several files were joined. Take it out of the file",
+             -1);
 }
 
 RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
