@@ -12,6 +12,7 @@
 #include "src/data/input/column_types.h"
 #include "src/data/input/complete_job.h"
 #include "src/data/input/listing.h"
+#include "src/data/table/row_words.h"
 #include "src/spec/names.h"
 #include "src/storage/glob.h"
 
@@ -106,6 +107,17 @@ void TryDelimiters(const storage::FileSystem& files, TableLook* look) {
   }
 }
 
+// Returns an error for names that a job file, which is UTF-8, cannot hold.
+Status CheckNames(const TableLook& look) {
+  const std::string& file = look.input.files.front().path;
+  for (const std::string& name : look.names()) {
+    if (const auto fault = data::Utf8Fault(name)) {
+      return BadInput("the header: " + *fault).At({.file = file, .text = Printable(name)});
+    }
+  }
+  return {};
+}
+
 data::ColumnFacts FactsOf(const TableLook& look, size_t column) {
   return {.name = look.names()[column],
           .complete = look.sample.complete,
@@ -183,6 +195,23 @@ std::vector<std::string> RolesOf(const TableLook& look, const spec::Schema& sche
   }
   roles[label] = "label";
   return roles;
+}
+
+// Returns the error that a training has for labels and categories of text that is not UTF-8.
+Status CheckTexts(const TableLook& look, const std::vector<std::string>& roles) {
+  for (size_t c = 0; c < roles.size() && IsCsv(look); ++c) {
+    const data::ColumnSample::Texts* texts = look.sample.columns[c].texts();
+    if (texts == nullptr || (roles[c] != "label" && roles[c] != "category")) continue;
+    for (const std::string& text : texts->different) {
+      const bool whole = text.find('\0') == std::string::npos;  // a long text may be cut
+      if (const auto fault = whole ? data::Utf8Fault(text) : std::nullopt) {
+        return BadInput(*fault).At({.file = look.input.files.front().path,
+                                    .column = Printable(look.names()[c]),
+                                    .text = Printable(text)});
+      }
+    }
+  }
+  return {};
 }
 
 // Returns the first column of integers that may be identifiers of categories.
@@ -325,6 +354,10 @@ Result<TableLook> LookAtTable(const storage::FileSystem& files, const std::strin
   TableLook look;
   look.table = table;
   const spec::DataSpec named = {.train = {table}};
+  if (FindInvalidUtf8(table) != std::string::npos) {
+    return InvalidArgument(QuotedPath(table) +
+                           ": the name is not UTF-8, as a job file is. Rename the file");
+  }
   if (spec::FormatOf(named) == spec::DataFormat::kLibsvm) {
     return InvalidArgument(
         QuotedPath(table) +
@@ -345,6 +378,7 @@ Result<TableLook> LookAtTable(const storage::FileSystem& files, const std::strin
                            ", expected at least two: a label and a feature")
         .At({.file = look.input.files.front().path});
   }
+  ESPALIER_RETURN_IF_ERROR(CheckNames(look));
   ESPALIER_RETURN_IF_ERROR(AboutTable(Sample(files, &look)));
   if (IsCsv(look) && SetSigns(&look)) {
     ESPALIER_RETURN_IF_ERROR(AboutTable(PlanColumns(files, &look)));
@@ -434,6 +468,7 @@ Result<JobDraft> DraftJob(const storage::FileSystem& files, const TableLook& loo
   auto completed = job.Complete(files);
   if (!completed.ok()) return AboutTable(completed.status());
   const std::vector<std::string> roles = RolesOf(look, completed->input.schema, column);
+  ESPALIER_RETURN_IF_ERROR(CheckTexts(look, roles));
   const spec::Task task = completed->job.model.task;
   const spec::Task other =
       task == spec::Task::kRegression ? spec::Task::kClassification : spec::Task::kRegression;

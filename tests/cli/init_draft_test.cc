@@ -36,6 +36,14 @@ class TableDirectory {
   }
   Result<TableLook> Look(const std::string& name) const { return LookAtTable(*files_, name); }
 
+  // Returns the error of a job for that label.
+  Status Refusal(const std::string& table, const std::string& label) const {
+    const auto look = Look(table);
+    INFO(look.status().ToString());
+    REQUIRE(look.ok());
+    return DraftJob(*files_, *look, label, "job.yaml", "model").status();
+  }
+
   // Returns the job for that label, completed as by `check` and `train`.
   JobDraft Draft(const std::string& table, const std::string& label) const {
     const auto look = Look(table);
@@ -162,6 +170,27 @@ TEST_CASE("bad tables and labels are one error") {
   REQUIRE(look.ok());
   CHECK(CheckLabel(*look, "lefd").message() ==
         "--label: column 'lefd' does not exist (found age, left). Did you mean 'left'?");
+}
+
+TEST_CASE("text that is not UTF-8 is refused") {
+  TableDirectory directory;
+  const auto refused = [&](const std::string& label) {
+    const auto look = directory.Look("latin1.csv");
+    return look.ok() ? directory.Refusal("latin1.csv", label) : look.status();
+  };
+  directory.Write("latin1.csv",
+                  "gr\xf6\xdf"
+                  "e,y",
+                  [](int i) { return N(i) + "," + N(i % 2); });
+  CHECK_THAT(refused("y").message(), Catch::StartsWith("the header: the text is not UTF-8") &&
+                                         Catch::Contains("iconv -f latin1 -t utf8"));
+  directory.Write("latin1.csv", "a,city,y", [](int i) {
+    return N(i) + (i % 3 == 0 ? ",K\xf6ln," : ",Ulm,") + (i % 2 == 0 ? "na\xefve" : "no");
+  });
+  CHECK(refused("y").position()->column == "city");
+  CHECK(refused("city").position()->column == "city");
+  CHECK(refused("y").code() == StatusCode::kBadInput);
+  CHECK_THAT(directory.Look("gr\xf6n.csv").status().message(), Catch::Contains("Rename the file"));
 }
 
 TEST_CASE("a job is named after its table") {
