@@ -365,8 +365,7 @@ Result<TableLook> LookAtTable(const storage::FileSystem& files, const std::strin
         "FILE, label: 0, features: \"1..N\"}, output: DIRECTORY");
   }
   Status planned = PlanColumns(files, &look);
-  if (planned.code() == StatusCode::kInvalidArgument &&
-      planned.message().find("csv.header: false") != std::string::npos) {
+  if (planned.message().find("seems to be data") != std::string::npos) {
     SetCsv("header", "false", &look);
     planned = PlanColumns(files, &look);
   }

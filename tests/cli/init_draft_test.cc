@@ -165,6 +165,9 @@ TEST_CASE("bad tables and labels are one error") {
   directory.Write("one.csv", "a", N);
   CHECK_THAT(directory.Look("one.csv").status().message(),
              Catch::Contains("found one column, 'a', expected at least two"));
+  directory.Write("twice.csv", "a,a,y", [](int i) { return N(i) + "," + N(i) + "," + N(i % 2); });
+  CHECK_THAT(directory.Look("twice.csv").status().message(),
+             Catch::StartsWith("the header names 'a' twice, in columns 0 and 1"));
   directory.Write("t.csv", "age,left", [](int i) { return N(i) + "," + N(i % 2); });
   const auto look = directory.Look("t.csv");
   REQUIRE(look.ok());
