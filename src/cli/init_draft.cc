@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <variant>
 
 #include "src/base/text.h"
@@ -12,6 +13,9 @@
 #include "src/data/input/column_types.h"
 #include "src/data/input/complete_job.h"
 #include "src/data/input/listing.h"
+#include "src/data/profile/make_shard_reader.h"
+#include "src/data/profile/merge.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/data/table/row_words.h"
 #include "src/spec/names.h"
 #include "src/storage/glob.h"
@@ -152,6 +156,66 @@ Status Sample(const storage::FileSystem& files, TableLook* look) {
   return {};
 }
 
+// A key of data.csv, and how a message about a record that requires it names it.
+struct KeyOfRecord {
+  const char *words, *key, *value;
+};
+constexpr KeyOfRecord kEscape = {"set data.csv.escape: ", "escape", "\"\\\\\""};
+constexpr KeyOfRecord kMultiline = {"set csv.multiline: true", "multiline", "true"};
+
+// Returns whether the error advises to set the key.
+bool Advises(const Status& error, const KeyOfRecord& key) {
+  return error.message().find(key.words) != std::string::npos;
+}
+
+// Sets the key that a bad record of the sample requires, if all sampled records can then be read.
+void TryKeysOfRecords(const storage::FileSystem& files, TableLook* look) {
+  for (const KeyOfRecord& key : {kEscape, kMultiline}) {
+    if (!Advises(look->sample.bad, key)) continue;
+    TableLook other;
+    other.table = look->table;
+    other.csv = look->csv;
+    SetCsv(key.key, key.value, &other);
+    const bool read = PlanColumns(files, &other).ok() && Sample(files, &other).ok();
+    if (!read || !other.sample.bad.ok()) continue;
+    *look = std::move(other);
+    return;
+  }
+}
+
+// The rows of a table with which a training ends.
+struct UnreadableRows {
+  int64_t rows = 0;
+  Status first;
+};
+
+// Profiles a table whose sample has all rows, as `check` does, but leaves bad rows out. Returns
+// them, or the error of a table that cannot be a training table.
+Result<UnreadableRows> ProfileSmall(const storage::FileSystem& files,
+                                    data::JobCompletion::Completed completed) {
+  spec::JobSpec& job = completed.job;
+  job.data.bad_rows.skip = true;
+  job.data.bad_rows.limit = std::numeric_limits<int64_t>::max();
+  const auto reader = data::MakeShardReader({files, completed.input, job});
+  std::vector<spec::ShardProfile> profiles;
+  UnreadableRows bad;
+  int64_t train_rows = 0;
+  for (size_t i = 0; i < completed.input.shards.size(); ++i) {
+    ESPALIER_ASSIGN_OR_RETURN(data::ProfiledShard shard,
+                              data::ProfileShard(*reader, static_cast<int>(i)));
+    train_rows += shard.profile.train_rows;
+    bad.rows += shard.profile.skipped_rows;
+    if (bad.first.ok() && !shard.profile.skipped.empty()) bad.first = shard.profile.skipped[0];
+    profiles.push_back(std::move(shard.profile));
+  }
+  if (train_rows == 0 && !bad.first.ok()) return bad.first;
+  job = spec::Sized(std::move(job), train_rows);
+  const Status merged =
+      data::MergeShardProfiles(completed.input, job, std::move(profiles), &files).status();
+  if (!merged.ok()) return merged;
+  return bad;
+}
+
 // The feature settings of a job, and comments on columns that the user should check.
 struct FeatureDraft {
   std::vector<std::string> excluded, groups;  // YAML
@@ -283,8 +347,8 @@ std::string FeatureLine(const FeatureDraft& features) {
 
 // Optional keys for the job, each as a comment.
 struct Suggestions {
-  std::string features;
-  std::string task, other_task;  // the preset's choice with its reason; the alternative
+  std::string features, bad_rows;  // lines of the job file; empty: none
+  std::string task, other_task;    // the preset's choice with its reason; the alternative
 };
 
 std::string JobText(const TableLook& look, const FeatureDraft& features, const std::string& label,
@@ -307,7 +371,7 @@ std::string JobText(const TableLook& look, const FeatureDraft& features, const s
   text += "  label: " + Reference(look, ColumnOf(look, label)) + "\n";
   for (const std::string& why : features.comments) text += Wrapped(why, "  # ");
   text += FeatureLine(features);
-  if (!more.features.empty()) text += more.features;
+  text += more.features + more.bad_rows;
   text += Line("  # test: other.csv", "rows for a last evaluation");
   text += Line("  # validation: {fraction: 0.2}", "default: a tenth of the rows, or a fifth");
   text += Line("output: " + Quote(output), "a new directory for the model");
@@ -332,8 +396,24 @@ std::string FeatureSuggestion(const TableLook& look, const FeatureDraft& feature
   return keys.empty() ? "" : Line("  # features: {" + keys + "}", comment);
 }
 
+std::string UnreadableSuggestion(const UnreadableRows& bad) {
+  if (bad.rows == 0) return "";
+  return Line("  # bad_rows: {policy: skip, limit: " + std::to_string(bad.rows) + "}",
+              "skips rows that cannot be read");
+}
+
+// Returns "2 rows cannot be read. The first is row 5: the label is empty; ...".
+std::string UnreadableNote(const UnreadableRows& bad) {
+  if (bad.rows == 0) return "";
+  const auto position = bad.first.position().value_or(InputPosition{});
+  return "note: " + HumanCount(bad.rows) + (bad.rows == 1 ? " row" : " rows") +
+         " cannot be read. The first is row " + std::to_string(position.row.value_or(0)) + ": " +
+         Printable(data::TrainingFault(bad.first.message()), 1000) + "\n";
+}
+
 std::string Describe(const TableLook& look, const data::JobCompletion::Completed& done,
-                     const std::string& label, const FeatureDraft& features) {
+                     const std::string& label, const FeatureDraft& features,
+                     const UnreadableRows& bad) {
   int64_t columns = 0;
   for (const std::string& role : RolesOf(look, done.input.schema, ColumnOf(look, label))) {
     columns += role != "left out" && role != "label";
@@ -345,7 +425,7 @@ std::string Describe(const TableLook& look, const data::JobCompletion::Completed
   if (!inferred.empty()) text += "  " + Printable(inferred, 2000) + "\n";
   if (!look.csv.empty()) text += "  csv: " + CsvText(look) + "\n";
   for (const std::string& why : features.comments) text += "note: " + why + "\n";
-  return text;
+  return text + UnreadableNote(bad);
 }
 
 }  // namespace
@@ -369,6 +449,10 @@ Result<TableLook> LookAtTable(const storage::FileSystem& files, const std::strin
     SetCsv("header", "false", &look);
     planned = PlanColumns(files, &look);
   }
+  if (Advises(planned, kMultiline)) {
+    SetCsv(kMultiline.key, kMultiline.value, &look);
+    planned = PlanColumns(files, &look);
+  }
   ESPALIER_RETURN_IF_ERROR(AboutTable(planned));
   if (look.names().size() == 1 && IsCsv(look)) TryDelimiters(files, &look);
   if (look.names().size() < 2) {
@@ -379,6 +463,7 @@ Result<TableLook> LookAtTable(const storage::FileSystem& files, const std::strin
   }
   ESPALIER_RETURN_IF_ERROR(CheckNames(look));
   ESPALIER_RETURN_IF_ERROR(AboutTable(Sample(files, &look)));
+  if (IsCsv(look)) TryKeysOfRecords(files, &look);
   if (IsCsv(look) && SetSigns(&look)) {
     ESPALIER_RETURN_IF_ERROR(AboutTable(PlanColumns(files, &look)));
     ESPALIER_RETURN_IF_ERROR(AboutTable(Sample(files, &look)));
@@ -471,13 +556,19 @@ Result<JobDraft> DraftJob(const storage::FileSystem& files, const TableLook& loo
   const spec::Task task = completed->job.model.task;
   const spec::Task other =
       task == spec::Task::kRegression ? spec::Task::kClassification : spec::Task::kRegression;
+  UnreadableRows bad;
+  if (look.sample.complete) {
+    Result<UnreadableRows> found = ProfileSmall(files, *completed);
+    if (!found.ok()) return AboutTable(found.status());
+    bad = *std::move(found);
+  }
   const Suggestions more = {
-      FeatureSuggestion(look, features, roles),
+      FeatureSuggestion(look, features, roles), UnreadableSuggestion(bad),
       std::string(spec::NameOf(task)) +
           (completed->task_why.empty() ? "" : ", because " + completed->task_why),
       spec::NameOf(other)};
   return JobDraft{JobText(look, features, label, path, output, ColumnComment(look, roles), more),
-                  Describe(look, *completed, label, features)};
+                  Describe(look, *completed, label, features, bad)};
 }
 
 }  // namespace espalier::cli

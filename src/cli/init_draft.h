@@ -29,9 +29,10 @@ struct TableLook {
 };
 
 // Lists the files and reads a sample of rows. Tries other delimiters if the header is a single
-// column, and csv.header: false if the header consists of numbers. Also tries the decimal and
-// thousands separators in the values. Errors are those of data::PlanTable. kInvalidArgument: LIBSVM
-// text, fewer than two columns, or a path that is not UTF-8. kBadInput: a header that is not UTF-8.
+// column, csv.header: false if the header consists of numbers, and csv.multiline and csv.escape if
+// a record needs them. Also tries the decimal and thousands separators in the values. Errors are
+// those of data::PlanTable. kInvalidArgument: LIBSVM text, fewer than two columns, or a path that
+// is not UTF-8. kBadInput: a header that is not UTF-8.
 Result<TableLook> LookAtTable(const storage::FileSystem& files, const std::string& table);
 
 // Returns the column that is most likely the label: one with a common label name, or otherwise the
@@ -54,7 +55,8 @@ struct JobDraft {
 };
 // Drafts a job file. `path` is the job file's name, for its comments. `output` is the bundle's
 // directory. Completes the job as `espalier check` does. Errors are those of data::JobCompletion,
-// and kBadInput for a sampled label or category that is not UTF-8.
+// and kBadInput for a sampled label or category that is not UTF-8. Of a table whose sample has all
+// rows, they are also those of the profiling pass, except for bad rows, which the draft describes.
 // REQUIRES: CheckLabel(look, label).
 Result<JobDraft> DraftJob(const storage::FileSystem& files, const TableLook& look,
                           const std::string& label, const std::string& path,

@@ -175,6 +175,43 @@ TEST_CASE("bad tables and labels are one error") {
         "--label: column 'lefd' does not exist (found age, left). Did you mean 'left'?");
 }
 
+TEST_CASE("a table that cannot be a training table is refused") {
+  TableDirectory directory;
+  const auto row = [](int i) { return N(i) + ".5," + N(i % 7) + ",x"; };
+  directory.Write("header.csv", "a,b,y", row, 0);
+  CHECK_THAT(directory.Refusal("header.csv", "y").message(),
+             Catch::StartsWith("no training rows: the files hold a header and nothing else"));
+  directory.Write("one.csv", "a,b,y", row);
+  CHECK_THAT(directory.Refusal("one.csv", "y").message(),
+             Catch::StartsWith("all 60 training rows have the label 'x'"));
+}
+
+TEST_CASE("the keys of line breaks and escapes in quotes are found") {
+  TableDirectory directory;
+  directory.Write("lines.csv", "a,note,y",
+                  [](int i) { return N(i) + ".5,\"one\ntwo " + N(i % 3) + "\"," + N(i % 2); });
+  CHECK_THAT(directory.Draft("lines.csv", "y").yaml, Catch::Contains("csv: {multiline: true}\n"));
+  directory.Write("names.csv", "a,\"b\nc\",y",
+                  [](int i) { return N(i) + ".5," + N(i % 7) + "," + N(i % 2); });
+  CHECK_THAT(directory.Draft("names.csv", "y").yaml, Catch::Contains("csv: {multiline: true}\n"));
+  directory.Write("spark.csv", "a,note,y", [](int i) {
+    return N(i) + ".5,\"say \\\"hi\\\", " + N(i % 3) + "\"," + N(i % 2);
+  });
+  CHECK_THAT(directory.Draft("spark.csv", "y").yaml, Catch::Contains("csv: {escape: \"\\\\\"}\n"));
+}
+
+TEST_CASE("a job file proposes to skip rows that cannot be read") {
+  TableDirectory directory;
+  directory.Write("t.csv", "a,y", [](int i) {
+    return N(i) + ".5," + (i == 3 || i == 8 ? "" : i % 2 == 0 ? "yes" : "no");
+  });
+  const JobDraft draft = directory.Draft("t.csv", "y");
+  CHECK_THAT(draft.yaml, Catch::Contains("\n  # bad_rows: {policy: skip, limit: 2}  # "));
+  CHECK_THAT(
+      draft.description,
+      Catch::Contains("\nnote: 2 rows cannot be read. The first is row 5: the label is empty"));
+}
+
 TEST_CASE("text that is not UTF-8 is refused") {
   TableDirectory directory;
   const auto refused = [&](const std::string& label) {

@@ -128,6 +128,7 @@ class Sampler {
     sample_.typed.assign(columns, false);
     rows_ = bytes_ = 0;
     failed_ = false;
+    sample_.bad = {};
     begun_.clear();
   }
 
@@ -217,6 +218,9 @@ class Sampler {
         failed_ = true;
         if (!IsOfContent(reader->error())) return reader->error();
         return true;
+      }
+      if (outcome == RecordReader::Outcome::kBadRecord && sample_.bad.ok()) {
+        sample_.bad = reader->error();
       }
       bytes += reader->position() - reader->record_offset();
       bytes_ += reader->position() - reader->record_offset();

@@ -31,6 +31,7 @@ struct TableSample {
   std::vector<bool> index;            // columns that are the index of a data frame
   std::vector<bool> typed;            // columns whose type comes from the file
   bool complete = false;              // the sample has all training rows
+  Status bad;                         // first record of text that cannot be read, if any
   // Number of training rows, estimated from the bytes of the rows that were read. It is exact for a
   // complete sample and if all Parquet files were read.
   int64_t rows = 0;
