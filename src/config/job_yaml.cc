@@ -7,6 +7,7 @@
 #include "src/config/job_compat.h"
 #include "src/config/job_sections.h"
 #include "src/config/reader.h"
+#include "src/config/reference.h"
 #include "src/config/yaml_tree.h"
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
@@ -84,6 +85,7 @@ std::vector<Field> JobFields(Reader& reader, spec::JobSpec& job, std::optional<i
 
 Status ReadJob(Reader& reader, YamlNode& root, spec::JobSpec& job) {
   std::optional<int64_t> batch;
+  reader.SuggestBy(JobKeyHint);
   ESPALIER_RETURN_IF_ERROR(ReadCompat(reader, root, job, batch));
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", JobFields(reader, job, batch)));
   job.train.batch = batch.value_or(spec::DefaultBatch(job.train.optimizer.kind));

@@ -113,8 +113,9 @@ Status Reader::ReadMap(const YamlNode& node, const std::string& path,
     const auto field = std::find_if(fields.begin(), fields.end(),
                                     [&](const Field& f) { return f.key == key.text; });
     if (field == fields.end()) {
-      return ErrorAt(key.mark,
-                     "unknown key '" + Printable(key.text, 60) + "'" + Hint(key.text, known));
+      const std::string hint = hint_ == nullptr ? "" : hint_(path, key.text, known);
+      return ErrorAt(key.mark, "unknown key '" + Printable(key.text, 60) + "'" +
+                                   (hint.empty() ? Hint(key.text, known) : hint));
     }
     if (const auto [it, fresh] = lines.emplace(key.text, key.mark.line); !fresh) {
       return ErrorAt(key.mark, "key '" + key.text + "' appears twice; the first is in line " +

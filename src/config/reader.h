@@ -55,6 +55,11 @@ class Reader {
   explicit Reader(std::vector<GrammarEntry>* grammar) : grammar_(grammar) {}
   static YamlNode AnyNode() { return {.kind = YamlNode::Kind::kMap}; }
   bool describes() const { return grammar_ != nullptr; }
+  // Sets the suggestion for an unknown key of the map at `path`, whose keys are `known`. Without
+  // it, or if it returns nothing, errors name the nearest of these.
+  using KeyHint = std::string (*)(const std::string& path, const std::string& key,
+                                  const std::vector<std::string>& known);
+  void SuggestBy(KeyHint hint) { hint_ = hint; }
   // Records that the field at `path` has no default.
   void NoDefault(const std::string& path);
 
@@ -134,6 +139,7 @@ class Reader {
   void Remember(const std::string& path, YamlMark key, const YamlNode& value);
 
   std::string name_;
+  KeyHint hint_ = nullptr;
   std::vector<GrammarEntry>* grammar_ = nullptr;  // not null: this reader describes
   // By path: the mark of a scalar value, otherwise that of the key.
   std::map<std::string, YamlMark> marks_;

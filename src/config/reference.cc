@@ -221,8 +221,35 @@ std::string WithoutBrackets(std::string_view path) {
   return out;
 }
 
-// Returns the end of an error about an unknown key. It suggests keys of that name in any section,
-// the nearest key, or keys with the nearest name.
+// Returns a name with the separators of our keys: batch-size is batch_size.
+std::string WithUnderscores(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+// Returns the keys that other programs call so.
+std::vector<std::string> KeysOfAlias(std::string_view name) {
+  for (const KeyAlias& alias : KeyAliases()) {
+    if (alias.name != WithUnderscores(name)) continue;
+    std::vector<std::string> keys;
+    for (const char* key : alias.keys) {
+      if (key != nullptr) keys.emplace_back(key);
+    }
+    return keys;
+  }
+  return {};
+}
+
+// Returns "; did you mean a, b?", with the first few keys.
+std::string DidYouMean(std::vector<std::string> keys) {
+  const bool more = keys.size() > kNearKeysMax;
+  if (more) keys.resize(kNearKeysMax);
+  return "; did you mean " + Joined(keys) + (more ? ", ..." : "") + "?";
+}
+
+// Returns the end of an error about an unknown key. It suggests keys that other programs call so,
+// keys of that name in any section, the nearest key, or keys with the nearest name.
 std::string NearKeys(const std::string& key, const std::vector<KeyReference>& all) {
   std::vector<std::string> paths, names;
   for (const KeyReference& known : all) {
@@ -236,7 +263,8 @@ std::string NearKeys(const std::string& key, const std::vector<KeyReference>& al
     }
     return found;
   };
-  std::vector<std::string> near = named(key);
+  std::vector<std::string> near = KeysOfAlias(Parts(key).back());
+  if (near.empty()) near = named(key);
   if (near.empty()) {
     if (const auto path = Nearest(key, paths)) {
       near = {*path};
@@ -245,9 +273,7 @@ std::string NearKeys(const std::string& key, const std::vector<KeyReference>& al
     }
   }
   if (near.empty()) return ". `espalier reference` prints all keys.";
-  const bool more = near.size() > kNearKeysMax;
-  if (more) near.resize(kNearKeysMax);
-  return "; did you mean " + Joined(near) + (more ? ", ..." : "") + "?";
+  return DidYouMean(std::move(near));
 }
 
 // Returns "train.seed: a whole number, default 1".
@@ -318,6 +344,23 @@ std::vector<KeyReference> AllKeys() {
   }
   AddDefaults(&keys);
   return keys;
+}
+
+std::string JobKeyHint(const std::string& path, const std::string& key,
+                       const std::vector<std::string>& known) {
+  std::vector<std::string> meant = KeysOfAlias(key);
+  if (!meant.empty()) return DidYouMean(std::move(meant));
+  for (const GrammarEntry& entry : JobGrammar()) {
+    const std::string name = WithoutBrackets(entry.path);
+    const bool is_key = !entry.is_word && !entry.path.ends_with("[]");
+    if (is_key && Parts(name).back() == WithUnderscores(key)) meant.push_back(name);
+  }
+  if (meant.empty()) return "";
+  if (const auto near = Nearest(key, known)) {
+    const std::string name = (path.empty() ? "" : path + ".") + *near;
+    if (std::count(meant.begin(), meant.end(), name) == 0) meant.insert(meant.begin(), name);
+  }
+  return DidYouMean(std::move(meant));
 }
 
 Result<std::vector<KeyReference>> KeysBelow(std::string_view key) {

@@ -24,6 +24,13 @@ struct KeyDoc {
 // Returns the texts in the order of presentation.
 std::span<const KeyDoc> KeyDocs();
 
+// A name that other programs have for keys of a training job.
+struct KeyAlias {
+  const char* name;
+  const char* keys[2];  // nullptr after the last one
+};
+std::span<const KeyAlias> KeyAliases();
+
 struct KeyReference {
   std::string path;                // "train.batch"
   std::string type;                // possible values
@@ -35,6 +42,12 @@ struct KeyReference {
 // Returns all keys of jobs that train, predict or evaluate, in the order of the reader. The keys of
 // a sweep file follow, below "sweep".
 std::vector<KeyReference> AllKeys();
+
+// Returns the end of an error about an unknown key in the map at `path` of a training job, whose
+// keys are `known`: "; did you mean train.batch?". It suggests the keys that other programs call so
+// and the keys of that name in other maps. Empty: there are none.
+std::string JobKeyHint(const std::string& path, const std::string& key,
+                       const std::vector<std::string>& known);
 
 // Returns `key` and the keys below it, in the order of presentation. For "data.csv", these are that
 // key, data.csv.header and so on. The "[]" of lists may be omitted. kInvalidArgument: unknown key;

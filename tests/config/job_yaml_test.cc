@@ -213,7 +213,23 @@ TEST_CASE("a wrong job is one message with its place and fix") {
       {kHead + "train: {optimizer: {adam: {lerning_rate: 1}}}\n",
        "job.yaml:3:28: unknown key 'lerning_rate'; did you mean 'learning_rate'?"},
       {kHead + "train: {optimizer: {adam: {momentum: 1}}}\n",
-       "job.yaml:3:28: unknown key 'momentum'; known here: learning_rate, beta1, beta2, epsilon"},
+       "job.yaml:3:28: unknown key 'momentum'; did you mean train.optimizer.momentum.momentum, "},
+      // Keys of other programs and of other maps.
+      {kHead + "train: {learning_rate: 0.1}\n",
+       "job.yaml:3:9: unknown key 'learning_rate'; did you mean "
+       "train.optimizer.adam.learning_rate?"},
+      {kHead + "train: {lr: 0.1}\n",
+       "job.yaml:3:9: unknown key 'lr'; did you mean train.optimizer.adam.learning_rate?"},
+      {kHead + "train: {batch-size: 32}\n",
+       "job.yaml:3:9: unknown key 'batch-size'; did you mean train.batch?"},
+      {kHead + "model: {layers: [64]}\n",
+       "job.yaml:3:9: unknown key 'layers'; did you mean model.hidden?"},
+      {kHead + "target: y\n", "job.yaml:3:1: unknown key 'target'; did you mean data.label?"},
+      {kHead + "train: {hidden: [64]}\n",
+       "job.yaml:3:9: unknown key 'hidden'; did you mean model.hidden?"},
+      {"data: {features: {group: a}}\n",
+       "job.yaml:1:19: unknown key 'group'; did you mean data.features.groups, "
+       "data.validation.group?"},
       {kHead + "name: a\nname: b\n", "job.yaml:4:1: key 'name' appears twice ... line 3"},
       {"? [a]\n: b\n", "job.yaml:1:3: a key ... a word"},
       // Words.

@@ -112,12 +112,28 @@ TEST_CASE("an unknown key names the nearest ones") {
   CHECK(said("train.epoch") == "unknown key 'train.epoch'; did you mean train.epochs?");
   CHECK(said("epochs") == "unknown key 'epochs'; did you mean train.epochs?");
   CHECK(said("epocs") == "unknown key 'epocs'; did you mean train.epochs?");
-  CHECK_THAT(said("learning_rate"),
-             Catch::Contains("train.optimizer.") && Catch::EndsWith(", ...?"));
+  CHECK_THAT(said("warmup"), Catch::Contains("train.schedule.") && Catch::EndsWith(", ...?"));
+  CHECK(said("batch_size") == "unknown key 'batch_size'; did you mean train.batch?");
+  CHECK(said("train.random-state") == "unknown key 'train.random-state'; did you mean train.seed?");
   CHECK(said("qqqqqqqqqqqq") ==
         "unknown key 'qqqqqqqqqqqq'. `espalier reference` prints all keys.");
   CHECK_FALSE(KeysBelow("").ok());
   CHECK_FALSE(KeysBelow("train.").ok());
+}
+
+TEST_CASE("the names of other programs lead to keys") {
+  const std::vector<KeyReference> keys = AllKeys();
+  std::set<std::string> names;
+  for (const KeyAlias& alias : KeyAliases()) {
+    INFO(alias.name);
+    CHECK(names.insert(alias.name).second);
+    REQUIRE(alias.keys[0] != nullptr);
+    for (const char* path : alias.keys) {
+      if (path == nullptr) continue;
+      INFO(path);
+      CHECK(std::any_of(keys.begin(), keys.end(), [&](const auto& k) { return k.path == path; }));
+    }
+  }
 }
 
 TEST_CASE("the text of keys fits a terminal and shares texts") {
