@@ -384,16 +384,18 @@ std::string FeatureSuggestion(const TableLook& look, const FeatureDraft& feature
                               const std::vector<std::string>& roles) {
   if (!FeatureLine(features).empty()) return "";
   const std::optional<size_t> category = LikelyCategory(look, roles);
-  std::string keys, comment = "columns that the model must not use";
-  for (size_t c = roles.size(); c-- > 0 && keys.empty();) {
-    if (roles[c] == "number" && c != category) keys = "exclude: [" + Reference(look, c) + "]";
+  std::string comment = "columns that the model must not use";
+  std::string excluded = "NAME";
+  for (size_t c = roles.size(); c-- > 0;) {
+    const bool number = roles[c] == "number";
+    if (number && data::IdentifierNote(look.sample.columns[c], "")) excluded = Reference(look, c);
   }
+  std::string keys = "exclude: [" + excluded + "]";
   if (category) {
-    keys += (keys.empty() ? "" : ", ") + std::string("groups: [{columns: ") +
-            Reference(look, *category) + ", type: categorical}]";
+    keys += ", groups: [{columns: " + Reference(look, *category) + ", type: categorical}]";
     comment = "columns not to use; numbers that are names";
   }
-  return keys.empty() ? "" : Line("  # features: {" + keys + "}", comment);
+  return Line("  # features: {" + keys + "}", comment);
 }
 
 std::string UnreadableSuggestion(const UnreadableRows& bad) {
@@ -425,6 +427,7 @@ std::string Describe(const TableLook& look, const data::JobCompletion::Completed
   if (!inferred.empty()) text += "  " + Printable(inferred, 2000) + "\n";
   if (!look.csv.empty()) text += "  csv: " + CsvText(look) + "\n";
   for (const std::string& why : features.comments) text += "note: " + why + "\n";
+  for (const std::string& note : done.input.notes) text += "note: " + Printable(note, 1000) + "\n";
   return text + UnreadableNote(bad);
 }
 

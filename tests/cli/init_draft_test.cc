@@ -78,13 +78,22 @@ TEST_CASE("a job file names table, label and output") {
                   [](int i) { return N(i) + ".5," + N(i % 7) + "," + (i % 3 ? "no" : "yes"); });
   const JobDraft draft = directory.Draft("ring.csv", "inside");
   CHECK_THAT(draft.yaml, Catch::Contains("\nname: ring\ndata:\n  train: ring.csv\n  label: inside\n"
-                                         "  # features: {exclude: [x], groups: [{columns: y, "
+                                         "  # features: {exclude: [NAME], groups: [{columns: y, "
                                          "type: categorical}]}") &&
                              Catch::Contains("\noutput: model ") &&
                              Catch::Contains("#   inside  label\n") &&
                              Catch::Contains("classification, because the label holds text"));
   CHECK_THAT(draft.description,
              Catch::StartsWith("classification of 'inside' (the label holds text) by 2 columns\n"));
+}
+
+TEST_CASE("a likely identifier is a note, and a proposal to exclude it") {
+  TableDirectory directory;
+  directory.Write("t.csv", "id,x,y",
+                  [](int i) { return N(i) + "," + N(i % 13) + ".5," + N(i % 2); });
+  const JobDraft draft = directory.Draft("t.csv", "y");
+  CHECK_THAT(draft.yaml, Catch::Contains("  # features: {exclude: [id]}"));
+  CHECK_THAT(draft.description, Catch::Contains("\nnote: column 'id' may be an identifier: "));
 }
 
 TEST_CASE("every suggestion of a job file is a valid key") {

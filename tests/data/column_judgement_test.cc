@@ -52,6 +52,35 @@ TEST_CASE("half of the values make a number or a date, all a boolean") {
   CHECK(Judged({"2024-02-29", "0000-00-00", "unknown"}) == "categorical");
 }
 
+TEST_CASE("consecutive and very large whole numbers may be identifiers") {
+  const auto note = [](const Strings& values) {
+    ColumnSample sample;
+    for (const std::string& value : values) sample.Add(value);
+    return IdentifierNote(sample, "id").value_or("");
+  };
+  const auto number = [](int64_t i) { return std::to_string(i); };
+  CHECK_THAT(note(Repeated(60, number)),
+             Catch::StartsWith("column 'id' may be an identifier: it has consecutive"));
+  CHECK_FALSE(note(Repeated(60, [&](int64_t i) { return number(100 + i * 7 % 60); })).empty());
+  CHECK(note(Repeated(49, number)).empty());
+  CHECK(note(Repeated(60, [&](int64_t i) { return number(2 * i); })).empty());
+  CHECK(note(Repeated(60, [&](int64_t i) { return number(i % 59); })).empty());
+  CHECK(note(Repeated(60, [&](int64_t i) { return i == 7 ? "" : number(i); })).empty());
+  CHECK(note(Repeated(60, [&](int64_t i) { return number(i) + ".5"; })).empty());
+  const int64_t large = 100'000'000'000'000'000;
+  CHECK_THAT(note(Repeated(9, [&](int64_t i) { return number(large + i); })),
+             Catch::Contains("whole numbers above 2^53, which are rounded"));
+  CHECK(note(Repeated(9, [&](int64_t) { return number(large); })).empty());
+  CHECK(note({"1e17", "2e17", "3.5e17"}).empty());
+  // Blocks of a larger table.
+  ColumnSample blocks;
+  for (int64_t i = 0; i < 60; ++i) {
+    if (i % 20 == 0) blocks.BeginBlock();
+    blocks.Add(number(i % 20 + i / 20 * 1000));
+  }
+  CHECK(IdentifierNote(blocks, "id"));
+}
+
 TEST_CASE("common words for null do not count as values") {
   for (const char* word : {"None", "N/A", "#N/A", "<NA>", "NULL", "null", "NaN", "NaT", "nan",
                            "-nan", "?", "-", ".", "n/a", "Null", ""}) {

@@ -42,6 +42,19 @@ TEST_CASE("auto gives each column its type, and numbers alone no rules") {
   CHECK(spec::InferredText(f.Plan()->schema) == "categorical: city");
 }
 
+TEST_CASE("a plan notes numbers that may be identifiers") {
+  DataFixture f;
+  std::string content = "id,a,y\n";
+  for (int i = 0; i < 60; ++i) {
+    content += std::to_string(i) + "," + std::to_string(i % 7) + "," + std::to_string(i % 2) + "\n";
+  }
+  f.Train(content);
+  REQUIRE(f.Plan()->notes.size() == 1);
+  CHECK_THAT(f.Plan()->notes[0], Catch::StartsWith("column 'id' may be an identifier"));
+  f.job.data.features.exclude = {std::string("id")};
+  CHECK(f.Plan()->notes.empty());
+}
+
 TEST_CASE("a quoted auto is the keyword unless a column has that name") {
   DataFixture f;
   f.job.data.features.columns = {std::string("auto")};

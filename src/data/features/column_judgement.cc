@@ -94,6 +94,14 @@ std::optional<Undecided> FindUndecided(const ColumnSample& sample) {
   return NumberUndecided(texts);
 }
 
+// Returns whether the text is a whole number in digits that a double does not represent exactly.
+bool IsBeyondDoubles(std::string_view text, double value) {
+  constexpr double kExactMax = 0x1p53;
+  if (std::abs(value) <= kExactMax) return false;
+  const size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  return text.find_first_not_of("0123456789", sign) == std::string_view::npos;
+}
+
 // Returns the end of the message for a label of dates. No key makes a date a target.
 std::string DateLabel(const Undecided& undecided, const std::string& last) {
   return "dates (found " + Quoted(undecided.example) +
@@ -173,6 +181,13 @@ double ColumnSample::different() const {
   return count;
 }
 
+bool ColumnSample::consecutive() const {
+  if (values_ < 2 || values_ < rows_ || !whole_ || numbers_ != values_) return false;
+  const auto values = static_cast<double>(values_);
+  const bool close = counts_rows() || high_ - low_ + 1 == values;
+  return close && static_cast<int64_t>(counted_.size()) == values_ && different() == values;
+}
+
 void ColumnSample::Add(std::string_view text, const ValueRules& rules, const DateFormat* format,
                        int64_t times) {
   rows_ += times;
@@ -189,6 +204,9 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   counts_ = counts_ && times == 1 && (begins_ ? value == std::floor(value) : value == last_ + 1);
   begins_ = false;
   last_ = value;
+  low_ = numbers_ == 0 ? value : std::min(low_, value);
+  high_ = numbers_ == 0 ? value : std::max(high_, value);
+  large_ += IsBeyondDoubles(text, value) ? times : 0;
   numbers_ += times;
   CountNumber(value);
   whole_ = whole_ && value == std::floor(value);
@@ -322,6 +340,16 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
     return LeftOutReason::kDifferent;
   }
   return FeatureType::kCategorical;
+}
+
+std::optional<std::string> IdentifierNote(const ColumnSample& sample, const std::string& column) {
+  const bool beyond = sample.beyond_doubles();
+  const bool rows = sample.values() >= kIdentifierValuesMin && sample.consecutive();
+  if (!beyond && !rows) return std::nullopt;
+  return "column " + Quoted(column) + " may be an identifier: it has " +
+         (beyond ? "whole numbers above 2^53, which are rounded"
+                 : "consecutive whole numbers, each in one row") +
+         ". Exclude it with data.features.exclude, unless the number itself has a meaning";
 }
 
 std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,

@@ -103,6 +103,11 @@ class ColumnSample {
     return all_numbers_ && whole_ && numbers_ == values_ &&
            static_cast<int64_t>(all_numbers_->size()) == values_;
   }
+  // Returns whether the values are whole numbers without a gap, each once, and no value is null. In
+  // a block they may also be in order, with gaps between the blocks. Not for statistics.
+  bool consecutive() const;
+  // Returns whether the values are whole numbers above 2^53 in digits, and not all the same.
+  bool beyond_doubles() const { return values_ > 0 && !constant_ && large_ == values_; }
   const Texts* texts() const { return texts_.get(); }  // null: all values are numbers
   // Returns the first different numbers, at most kWholeClassesMax + 1. whole() returns whether all
   // numbers are integers.
@@ -124,8 +129,10 @@ class ColumnSample {
   int64_t moments_ = 0;
   std::string moment_;
   static constexpr size_t kNumbersCounted = 65'536;
-  std::string first_;  // first value; if it is long, its beginning and hash
-  double last_ = 0;    // last number
+  std::string first_;          // first value; if it is long, its beginning and hash
+  double last_ = 0;            // last number
+  double low_ = 0, high_ = 0;  // smallest and largest number
+  int64_t large_ = 0;          // numbers of beyond_doubles()
   bool constant_ = true, counts_ = true, whole_ = true, begins_ = true;
   std::set<double> different_numbers_;
   // First numbers, at most kNumbersCounted. They represent the others.
@@ -186,6 +193,10 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //   left out     text that is different in nearly every row
 //   categorical  otherwise
 Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts);
+
+// Returns the note that a column, which Judge finds numeric, may be an identifier. Nothing: there
+// is no sign of that.
+std::optional<std::string> IdentifierNote(const ColumnSample& sample, const std::string& column);
 
 // Returns the decision that a label needs before its texts can be classes: the label is written as
 // numbers or dates. Nothing: the label has no such form.

@@ -114,8 +114,18 @@ class Inference {
       } else if (!sample.typed[c]) {  // otherwise the type is that of the file
         types_[c] = std::get<spec::FeatureType>(judgement);
       }
+      if (!reasons_[c]) NoteIdentifier(sample.columns[c], c);
     }
     return {};
+  }
+
+  void NoteIdentifier(const ColumnSample& sample, size_t column) {
+    constexpr size_t kNotesMax = 5;
+    if (types_[column] != spec::FeatureType::kNumeric || identifiers_ >= kNotesMax) return;
+    const auto note = IdentifierNote(sample, plan_.schema.names[column]);
+    if (!note) return;
+    plan_.notes.push_back(*note);
+    ++identifiers_;
   }
 
   const storage::FileSystem& files_;
@@ -125,6 +135,7 @@ class Inference {
   std::vector<bool> open_;  // by column: the spec does not describe this feature
   std::vector<spec::FeatureType> types_;
   std::vector<std::optional<spec::LeftOutReason>> reasons_;
+  size_t identifiers_ = 0;  // columns with a note
 };
 
 }  // namespace

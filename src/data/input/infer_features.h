@@ -23,9 +23,10 @@ std::vector<bool> OpenColumns(const spec::DataSpec& data, const spec::Schema& sc
 // others are numeric. Integers are numbers even if they represent categories, because only the user
 // knows that. A date becomes the parts that a group of dates has by default.
 //
-// Does nothing for a job that names its columns. Leaves a schema unchanged if all its columns are
-// numbers. Makes the plan provisional if only a part of the training rows was sampled
-// (judge_table.h). kInvalidArgument: a column needs a decision by the user, or no column is left.
+// Adds notes on numbers that may be identifiers. Does nothing for a job that names its columns.
+// Leaves a schema unchanged if all its columns are numbers. Makes the plan provisional if only a
+// part of the training rows was sampled (judge_table.h). kInvalidArgument: a column needs a
+// decision by the user, or no column is left.
 Status InferFeatures(const storage::FileSystem& files, const spec::DataSpec& data,
                      spec::InputPlan* plan);
 
