@@ -26,7 +26,7 @@ namespace {
 using Cells = std::vector<std::vector<std::string>>;
 
 constexpr size_t kColumnsListed = 40;
-constexpr size_t kCommentColumn = 34, kLineMax = 96;
+constexpr size_t kCommentColumn = 34, kLineMax = 100;
 constexpr size_t kCategoryValuesMin = 3;
 
 // Returns a user's text as a YAML value on one line. An unquoted number would be a position.
@@ -291,12 +291,6 @@ std::optional<size_t> LikelyCategory(const TableLook& look, const std::vector<st
   return std::nullopt;
 }
 
-// Returns a line of the job file with a trailing comment.
-std::string Line(std::string code, const std::string& comment) {
-  code.resize(std::max(code.size() + 2, kCommentColumn), ' ');
-  return code + "# " + comment + "\n";
-}
-
 std::string Commented(const std::string& text) {
   std::string out;
   for (size_t begin = 0; begin < text.size();) {
@@ -323,6 +317,37 @@ std::string Wrapped(const std::string& text, const std::string& start) {
   return out + start + line + "\n";
 }
 
+// Returns a line of the job file with a comment, which is above the line if both are too long.
+std::string Line(const std::string& code, const std::string& comment) {
+  const size_t column = std::max(code.size() + 2, kCommentColumn);
+  if (column + 2 + comment.size() > kLineMax) {
+    return Wrapped(comment, std::string(code.find_first_not_of(' '), ' ') + "# ") + code + "\n";
+  }
+  return code + std::string(column - code.size(), ' ') + "# " + comment + "\n";
+}
+
+// Breaks YAML in flow style after commas outside quotes, so that lines have at most kLineMax
+// columns. Further lines begin with `indent`.
+std::string WrappedFlow(const std::string& text, const std::string& indent) {
+  std::string out, line, item;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    item += text[i];
+    if (text[i] == '\\' && quoted && i + 1 < text.size()) item += text[++i];
+    if (text[i] == '"') quoted = !quoted;
+    const bool ends = !quoted && text[i] == ',' && i + 1 < text.size() && text[i + 1] == ' ';
+    if (!ends && i + 1 < text.size()) continue;
+    if (!line.empty() && line.size() + item.size() > kLineMax) {
+      out += line + "\n";
+      line = indent;
+      item.erase(0, item.find_first_not_of(' '));
+    }
+    line += item;
+    item.clear();
+  }
+  return out + line + "\n";
+}
+
 std::string ColumnComment(const TableLook& look, const std::vector<std::string>& roles) {
   Cells rows;
   for (size_t c = 0; c < std::min(roles.size(), kColumnsListed); ++c) {
@@ -342,13 +367,15 @@ std::string FeatureLine(const FeatureDraft& features) {
   if (!features.groups.empty()) {
     text += (text.empty() ? "" : ", ") + std::string("groups: ") + Joined(features.groups);
   }
-  return text.empty() ? "" : "  features: {" + text + "}\n";
+  return text.empty() ? "" : WrappedFlow("  features: {" + text + "}", "    ");
 }
 
 // Optional keys for the job, each as a comment.
 struct Suggestions {
   std::string features, bad_rows;  // lines of the job file; empty: none
-  std::string task, other_task;    // the preset's choice with its reason; the alternative
+  std::string validation;          // what a preset chooses in place of the key
+  // Choice of the preset, or an alternative to it. The preset's choice with its reason.
+  std::string task, task_comment;
 };
 
 std::string JobText(const TableLook& look, const FeatureDraft& features, const std::string& label,
@@ -356,16 +383,11 @@ std::string JobText(const TableLook& look, const FeatureDraft& features, const s
                     const Suggestions& more) {
   const std::string file = Printable(path, 400);
   std::string text =
-      Commented("Job file for " + Printable(look.table, 400) +
-                ", written by `espalier init`. The preset good chooses the other keys.\n"
-                "  espalier check " +
-                file +
-                "\n"
-                "  espalier train " +
-                file +
-                "\n"
-                "`espalier reference KEY` explains a key.\n\n" +
-                comment);
+      Wrapped("Job file for " + Printable(look.table, 400) +
+                  ", written by `espalier init`. The preset good chooses the other keys.",
+              "# ") +
+      Commented("  espalier check " + file + "\n  espalier train " + file +
+                "\n`espalier reference KEY` explains a key.\n\n" + comment);
   text += "name: " + Quote(JobNameOf(look.table)) + "\ndata:\n  train: " + Quote(look.table) + "\n";
   if (!look.csv.empty()) text += "  csv: " + CsvText(look) + "\n";
   text += "  label: " + Reference(look, ColumnOf(look, label)) + "\n";
@@ -373,11 +395,34 @@ std::string JobText(const TableLook& look, const FeatureDraft& features, const s
   text += FeatureLine(features);
   text += more.features + more.bad_rows;
   text += Line("  # test: other.csv", "rows for a last evaluation");
-  text += Line("  # validation: {fraction: 0.2}", "default: a tenth of the rows, or a fifth");
+  text += Line("  # validation: {fraction: 0.2}", more.validation);
   text += Line("output: " + Quote(output), "a new directory for the model");
-  text += Line("# preset: fast", "half of the epochs");
-  text += Line("# model: {task: " + more.other_task + "}", "default: " + more.task);
-  return text + Line("# train: {epochs: 50}", "default: by the number of rows");
+  text += Line("# preset: fast", "half of the epochs, one fit");
+  text += Line("# model: {task: " + more.task + "}", more.task_comment);
+  return text + Line("# train: {epochs: 50}", "of each fit; default: by the number of rows");
+}
+
+// Returns what the preset does in place of data.validation.
+std::string ValidationDefault(const spec::JobSpec& job) {
+  const int64_t folds = spec::FoldsOf(job.train);
+  if (folds > 0) {
+    return "one fit; default: " + std::to_string(job.train.ensemble.fits) +
+           " fits that hold out 1/" + std::to_string(folds) + " of the rows each";
+  }
+  const double fraction = job.data.validation.fraction;
+  if (fraction > 0) return "default: {fraction: " + ShortestDouble(fraction) + "}";
+  return "default: none, because there are few rows";
+}
+
+// Returns another task that the label may be for.
+std::optional<spec::Task> OtherTask(const data::ColumnSample& label, spec::Task task) {
+  if (task == spec::Task::kClassification) {
+    const bool numeric = label.values() > 0 && label.numbers() == label.values();
+    return numeric ? std::optional(spec::Task::kRegression) : std::nullopt;
+  }
+  const double values = static_cast<double>(label.values());
+  const bool repeats = label.different() <= data::kDifferentLabelsShare * values;
+  return repeats ? std::optional(spec::Task::kClassification) : std::nullopt;
 }
 
 std::string FeatureSuggestion(const TableLook& look, const FeatureDraft& features,
@@ -557,8 +602,8 @@ Result<JobDraft> DraftJob(const storage::FileSystem& files, const TableLook& loo
   const std::vector<std::string> roles = RolesOf(look, completed->input.schema, column);
   ESPALIER_RETURN_IF_ERROR(CheckTexts(look, roles));
   const spec::Task task = completed->job.model.task;
-  const spec::Task other =
-      task == spec::Task::kRegression ? spec::Task::kClassification : spec::Task::kRegression;
+  const std::optional<spec::Task> other = OtherTask(look.sample.columns[column], task);
+  const std::string why = completed->task_why.empty() ? "" : ", because " + completed->task_why;
   UnreadableRows bad;
   if (look.sample.complete) {
     Result<UnreadableRows> found = ProfileSmall(files, *completed);
@@ -567,9 +612,8 @@ Result<JobDraft> DraftJob(const storage::FileSystem& files, const TableLook& loo
   }
   const Suggestions more = {
       FeatureSuggestion(look, features, roles), UnreadableSuggestion(bad),
-      std::string(spec::NameOf(task)) +
-          (completed->task_why.empty() ? "" : ", because " + completed->task_why),
-      spec::NameOf(other)};
+      ValidationDefault(completed->job), spec::NameOf(other.value_or(task)),
+      "default" + (other ? ": " + std::string(spec::NameOf(task)) : "") + why};
   return JobDraft{JobText(look, features, label, path, output, ColumnComment(look, roles), more),
                   Describe(look, *completed, label, features, bad)};
 }

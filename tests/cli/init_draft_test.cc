@@ -78,13 +78,52 @@ TEST_CASE("a job file names table, label and output") {
                   [](int i) { return N(i) + ".5," + N(i % 7) + "," + (i % 3 ? "no" : "yes"); });
   const JobDraft draft = directory.Draft("ring.csv", "inside");
   CHECK_THAT(draft.yaml, Catch::Contains("\nname: ring\ndata:\n  train: ring.csv\n  label: inside\n"
+                                         "  # columns not to use; numbers that are names\n"
                                          "  # features: {exclude: [NAME], groups: [{columns: y, "
-                                         "type: categorical}]}") &&
+                                         "type: categorical}]}\n") &&
                              Catch::Contains("\noutput: model ") &&
                              Catch::Contains("#   inside  label\n") &&
-                             Catch::Contains("classification, because the label holds text"));
+                             Catch::Contains("# model: {task: classification}   "
+                                             "# default, because the label holds text\n"));
   CHECK_THAT(draft.description,
              Catch::StartsWith("classification of 'inside' (the label holds text) by 2 columns\n"));
+}
+
+TEST_CASE("comments say what the preset does with the table") {
+  TableDirectory directory;
+  const auto yaml = [&](int rows) {
+    directory.Write(
+        "t.csv", "a,y", [](int i) { return N(i * 7 % 13) + ".5," + N(i % 2); }, rows);
+    return directory.Draft("t.csv", "y").yaml;
+  };
+  CHECK_THAT(yaml(60), Catch::Contains("# one fit; default: 5 fits that hold out 1/5 of the rows"));
+  CHECK_THAT(yaml(9000), Catch::Contains("# default: {fraction: 0.1}\n"));
+  CHECK_THAT(yaml(30), Catch::Contains("# default: none, because there are few rows\n"));
+  CHECK_THAT(yaml(60), Catch::Contains("# train: {epochs: 50}             # of each fit; default"));
+  directory.Write("d.csv", "a,y", [](int i) { return N(i % 13) + ".5," + N(i) + ".5"; });
+  CHECK_THAT(directory.Draft("d.csv", "y").yaml, Catch::Contains("# model: {task: regression}"));
+}
+
+TEST_CASE("lines of a job file have at most 100 columns") {
+  TableDirectory directory;
+  const auto header = [](int columns) {
+    std::string names = "b,";
+    for (int c = 0; c < columns; ++c) names += "\"price, with tax " + N(c) + "\",";
+    return names + "y";
+  };
+  directory.Write("t.csv", header(12), [](int i) {
+    std::string row = N(i % 5) + ".5,";
+    for (int c = 0; c < 12; ++c) row += N(i % 17 + c) + "%,";
+    return row + N(i % 7);
+  });
+  const std::string yaml = directory.Draft("t.csv", "y").yaml;
+  CHECK_THAT(yaml, Catch::Contains("features: {exclude: [\"price, with tax 0\", "));
+  for (size_t at = 0; at < yaml.size();) {
+    const size_t end = yaml.find('\n', at);
+    INFO(yaml.substr(at, end - at));
+    CHECK(end - at <= 100);
+    at = end + 1;
+  }
 }
 
 TEST_CASE("a likely identifier is a note, and a proposal to exclude it") {
@@ -100,6 +139,7 @@ TEST_CASE("every suggestion of a job file is a valid key") {
   TableDirectory directory;
   directory.Write("t.csv", "a,b,c", [](int i) { return N(i) + ".5," + N(i % 5) + "," + N(i % 2); });
   std::string yaml = directory.Draft("t.csv", "c").yaml;
+  CHECK_THAT(yaml, Catch::Contains("# model: {task: regression}       # default: classification"));
   for (const char* key :
        {"  # features:", "  # validation:", "# preset:", "# model:", "# train:"}) {
     const size_t at = yaml.find(key);
