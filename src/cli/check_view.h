@@ -26,7 +26,9 @@ struct SetSummary {
 // A column of the files, or a key in the names of their directories.
 struct ColumnEntry {
   std::string name;
-  std::string type;  // as found: "number" or "text"; for Parquet the file's type
+  // Feature: "number", "boolean", "date" or "category"; other columns: "number" or "text". Parquet:
+  // the file's type, except for booleans, dates and categories that are features.
+  std::string type;
   std::string role;  // "feature", "label", "weight", "validation", "ignored"
 };
 

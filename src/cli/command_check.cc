@@ -226,12 +226,18 @@ SchemaSummary SummaryOf(const spec::DataSpec& data, const spec::InputPlan& plan)
   return summary;
 }
 
-// Adds column types. Classes are known from all rows, other types of text from the first rows.
+// Adds column types: that of a feature as the job uses it, and others as found. A number of Parquet
+// has the type in the file. Classes are known from all rows, other types of text from a sample.
 Status AddTypes(const storage::FileSystem& files, const spec::JobSpec& spec,
                 const spec::InputPlan& plan, const std::vector<std::string>& classes,
                 SchemaSummary* summary) {
   ESPALIER_ASSIGN_OR_RETURN(const auto types, data::ColumnTypes(files, spec.data, plan));
   for (size_t c = 0; c < types.size(); ++c) summary->list[c].type = types[c];
+  for (size_t i = 0; i < plan.schema.features.size(); ++i) {
+    std::string& type = summary->list[plan.schema.features[i]].type;
+    const spec::FeatureType used = plan.schema.rule(i).type;
+    if (used != spec::FeatureType::kNumeric || type == "text") type = data::TypeWord(used);
+  }
   double value = 0;
   const bool text = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
     return data::ParseNumberSlowly(name, &value) != data::NumberKind::kNumber;

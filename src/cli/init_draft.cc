@@ -153,6 +153,14 @@ bool SetSigns(TableLook* look) {
 Status Sample(const storage::FileSystem& files, TableLook* look) {
   ESPALIER_ASSIGN_OR_RETURN(look->sample, data::SampleColumns(files, look->data, look->input));
   ESPALIER_ASSIGN_OR_RETURN(look->types, data::ColumnTypes(files, look->data, look->input));
+  for (size_t c = 0; c < look->types.size(); ++c) {
+    const data::Judgement judged = JudgeColumn(*look, c);
+    const auto* type = std::get_if<spec::FeatureType>(&judged);
+    const bool numeric = type != nullptr && *type == spec::FeatureType::kNumeric;
+    if (type != nullptr && (!numeric || look->types[c] == "text")) {
+      look->types[c] = data::TypeWord(*type);
+    }
+  }
   return {};
 }
 
@@ -254,8 +262,7 @@ std::string Joined(const std::vector<std::string>& parts) {
 std::vector<std::string> RolesOf(const TableLook& look, const spec::Schema& schema, size_t label) {
   std::vector<std::string> roles(look.names().size(), "left out");
   for (size_t i = 0; i < schema.features.size(); ++i) {
-    constexpr const char* kWords[] = {"number", "truth value", "date", "category"};
-    roles[static_cast<size_t>(schema.features[i])] = kWords[static_cast<int>(schema.rule(i).type)];
+    roles[static_cast<size_t>(schema.features[i])] = data::TypeWord(schema.rule(i).type);
   }
   roles[label] = "label";
   return roles;

@@ -24,7 +24,8 @@ struct TableLook {
   spec::DataSpec data;  // without a label
   spec::InputPlan input;
   data::TableSample sample;
-  std::vector<std::string> types;  // by column, as in data/input/column_types.h
+  // By column: the judged type, otherwise as in data/input/column_types.h.
+  std::vector<std::string> types;
   const std::vector<std::string>& names() const { return input.schema.names; }
 };
 

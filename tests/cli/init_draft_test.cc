@@ -194,6 +194,19 @@ TEST_CASE("names with blanks, quotes and digits are quoted") {
   CHECK_THAT(directory.Draft("a 'b'.csv", "1").yaml, Catch::Contains("label: \"1\""));
 }
 
+TEST_CASE("the list of columns has the types that a job uses") {
+  TableDirectory directory;
+  directory.Write("t.csv", "day,member,city,a,y", [](int i) {
+    return "2024-03-" + N(10 + i % 20) + (i % 2 ? ",true," : ",false,") + (i % 3 ? "Ulm" : "Rome") +
+           "," + N(i) + ".5," + N(i % 2);
+  });
+  const std::string list = ColumnList(*directory.Look("t.csv"));
+  CHECK(list ==
+        "  day     date\n  member  boolean\n  city    category\n  a       number\n"
+        "  y       number\n");
+  CHECK_THAT(directory.Draft("t.csv", "y").yaml, Catch::Contains("#   member  boolean\n"));
+}
+
 TEST_CASE("the likely label has a usual name or is the last column") {
   TableDirectory directory;
   const auto likely = [&](const std::string& header) {

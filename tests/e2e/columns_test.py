@@ -197,6 +197,10 @@ class ColumnsTest(EspalierTest):
         for command in (["check", job], ["train", job, "--workers", 1]):
             out, _ = self.espalier(*command)
             self.assertIn("features: auto: " + words, out)
+            if command[0] == "check":
+                for column, kind in (("city", "category"), ("since", "date"),
+                                     ("member", "boolean"), ("income", "number")):
+                    self.assertRegex(out, r"\n  %s +%s +feature\n" % (column, kind))
         with open(self.path("shown.bundle", "model.json")) as f:
             schema = json.load(f)["schema"]
         self.assertEqual([rule["type"] for rule in schema["rules"]],

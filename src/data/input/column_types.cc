@@ -55,6 +55,11 @@ Result<std::vector<std::string>> ParquetTypes(const storage::FileSystem& files,
 
 }  // namespace
 
+const char* TypeWord(spec::FeatureType type) {
+  static constexpr const char* kWords[] = {"number", "boolean", "date", "category"};
+  return kWords[static_cast<int>(type)];
+}
+
 Result<std::vector<std::string>> ColumnTypes(const storage::FileSystem& files,
                                              const spec::DataSpec& data,
                                              const spec::InputPlan& plan) {

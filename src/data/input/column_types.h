@@ -11,6 +11,9 @@
 
 namespace espalier::data {
 
+// Returns the word for the type of a feature: "number", "boolean", "date" or "category".
+const char* TypeWord(spec::FeatureType type);
+
 // Returns one type per column of the schema. For Parquet, it is the type in the first file. For
 // text, it is "number" or "text" by the first rows (column_sample.h), or "empty" for a column
 // without values in them. Columns from the names of directories follow the rule for text in every
