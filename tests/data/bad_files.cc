@@ -136,7 +136,7 @@ std::vector<BadCase> OtherPacked() {
          f.job.data.train.push_back(f.dir.Put("more.parquet", "PAR1\x15\x04 and more"));
        },
        StatusCode::kInvalidArgument,
-       "'DIR/more.parquet' is Parquet ... 'DIR/train.csv' is CSV ... one format",
+       "'DIR/more.parquet' is Parquet ... 'DIR/train.csv' is CSV ... the same format ... pattern",
        InFile("DIR/more.parquet")},
       {"CSV among Parquet",
        [](DataFixture& f) {
@@ -144,7 +144,7 @@ std::vector<BadCase> OtherPacked() {
                              f.dir.Put("more.csv", kStart)};
        },
        StatusCode::kInvalidArgument,
-       "'DIR/more.csv' is CSV ... 'DIR/a.parquet' is Parquet ... one format",
+       "'DIR/more.csv' is CSV ... 'DIR/a.parquet' is Parquet ... the same format ... pattern",
        InFile("DIR/more.csv")},
   };
 }

@@ -209,7 +209,8 @@ std::vector<BadCase> Others() {
          f.job.data.train = {f.dir.Put("a.parquet", Good()), f.dir.Put("b.csv", "a,b,y\n1,2,3\n")};
        },
        StatusCode::kInvalidArgument,
-       "'DIR/b.csv' is CSV ... 'DIR/a.parquet' is Parquet ... one format", InFile("DIR/b.csv")},
+       "'DIR/b.csv' is CSV ... 'DIR/a.parquet' is Parquet ... the same format ... pattern",
+       InFile("DIR/b.csv")},
       {"a directory by the name of Parquet without files",
        [](DataFixture& f) {
          std::filesystem::create_directory(f.dir / "t.parquet");

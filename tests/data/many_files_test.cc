@@ -1,6 +1,8 @@
 // Directories as Spark and Hive write them: many parts, with and without compression, with columns
 // in any order.
+#include <filesystem>
 #include <random>
+#include <utility>
 
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
@@ -54,6 +56,39 @@ TEST_CASE("a compressed file gives the rows and statistics of text") {
       CHECK((Rows(&f) == expected));
     }
   }
+}
+
+TEST_CASE("a file that may not belong to the table is named") {
+  DataFixture f;
+  std::filesystem::create_directories(f.dir / "d");
+  f.dir.Put("d/a.csv", Table(20, 1));
+  f.dir.Put("d/b.csv", Table(20, 2));
+  f.dir.Put("d/README.md", "# About\n\nThis is a table.\n");
+  f.job.data.train = {f.dir / "d"};
+  const std::string advice = "Use a pattern such as '" + f.dir / "d/*.csv" + "'";
+  const std::string readme = f.dir / "d/README.md";
+  const auto error = [&] {
+    const Status status = f.Plan().status();
+    CHECK(status.code() == StatusCode::kInvalidArgument);
+    REQUIRE(status.position());
+    CHECK_THAT(status.message(), Catch::EndsWith(advice));
+    return std::pair(status.position()->file, status.message());
+  };
+  // The first file has no label.
+  CHECK(error().first == readme);
+  CHECK_THAT(error().second, Catch::Contains("'" + readme + "' may not belong to the table. "));
+  // Another header than the first file.
+  f.job.data.label.clear();
+  f.job.model.task = spec::Task::kAutoencoder;
+  CHECK(error().first == readme);
+  CHECK_THAT(error().second,
+             Catch::StartsWith("'" + readme + "' does not have the columns of '" +
+                               f.dir / "d/a.csv" + "' (found '# About', expected 'a', 'b', 'y')"));
+  std::filesystem::rename(readme, f.dir / "d/notes.txt");
+  CHECK(error().first == f.dir / "d/notes.txt");
+  CHECK_THAT(error().second, Catch::Contains("notes.txt' may not belong to the table. "));
+  f.job.data.train = {f.dir / "d/*.csv"};
+  CHECK(f.Plan().ok());
 }
 
 TEST_CASE("a compressed shard is read again after its rows were freed") {

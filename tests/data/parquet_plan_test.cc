@@ -102,7 +102,7 @@ TEST_CASE("the format comes from data.format or from the files' names") {
   CHECK(f.AllRows().inputs == Doubles{1, 2});
   f.dir.Put("b.csv", "a,y\n1,2\n");
   CHECK(f.Error().message().find("is CSV by its name, '" + f.dir / "a.snappy.parquet" +
-                                 "' is Parquet; all files") != std::string::npos);
+                                 "' is Parquet. All files") != std::string::npos);
   f.job.data.train = {f.dir / "*.parquet"};
   f.job.data.format = spec::DataFormat::kCsv;
   CHECK(f.Error().message().find("is a Parquet file, but data.format") != std::string::npos);

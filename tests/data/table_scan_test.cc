@@ -243,7 +243,8 @@ TEST_CASE("a scan that cannot be planned has its own messages") {
         std::string::npos);
   CHECK(f.Plan({good}, false, {"a", "a"}).status().message().find("twice") != std::string::npos);
   f.dir.Put("both.parquet", "PAR1");
-  CHECK(f.Plan({f.dir.path()}).status().message().find("need one format") != std::string::npos);
+  CHECK(f.Plan({f.dir.path()}).status().message().find("must have the same format") !=
+        std::string::npos);
   CHECK(f.Plan({f.dir / "none*.csv"}).status().code() == StatusCode::kNotFound);
   CHECK(f.Plan({f.dir / "none.csv"}).status().code() == StatusCode::kNotFound);
 }

@@ -12,6 +12,7 @@
 #include "src/data/input/extra_field.h"
 #include "src/data/input/infer_features.h"
 #include "src/data/input/table_formats.h"
+#include "src/data/input/usual_ending.h"
 #include "src/data/parquet/plan.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/number.h"
@@ -105,9 +106,13 @@ class Planner {
         static_cast<int64_t>(plan_.files.size()), kFilesAtOnce,
         [this](int64_t i) { return ReadFirst(plan_.files[i]); },
         [&](int64_t i, Result<FirstRecord> read) -> Status {
-          ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, std::move(read));
           spec::InputFile* file = &plan_.files[i];
-          if (first.any) ESPALIER_RETURN_IF_ERROR(UseFirst(first, file, &first_file));
+          if (!read.ok()) return AboutFile(read.status(), file->path);
+          const FirstRecord first = *std::move(read);
+          if (first.any) {
+            const Status used = UseFirst(first, file, &first_file);
+            if (!used.ok()) return AboutFile(used, file->path);
+          }
           if (bad.ok()) bad = first.bad;
           const int64_t header_end = first.one_shard          ? file->length
                                      : spec::HasHeader(data_) ? first.end
@@ -178,15 +183,52 @@ class Planner {
     for (const spec::InputFile& file : plan_.files) {
       const spec::DataFormat other = spec::FormatOf(data_, file.path);
       if (other == format || file.length == 0) continue;
-      return InvalidArgument(QuotedPath(file.path) + " is " + NameOf(other) + " by its name, " +
-                             QuotedPath(plan_.files[0].path) + " is " + NameOf(format) +
-                             "; all files of a job need one format: name those of one by a "
-                             "pattern with its extension")
-          .At({.file = file.path});
+      const UsualEnding usual(plan_.files);
+      const bool odd = !usual.Has(file.path) || usual.Has(plan_.files[0].path);
+      const std::string& path = odd ? file.path : plan_.files[0].path;
+      return InvalidArgument(QuotedPath(path) + " is " + NameOf(odd ? other : format) +
+                             " by its name, " + QuotedPath(odd ? plan_.files[0].path : file.path) +
+                             " is " + NameOf(odd ? format : other) +
+                             ". All files must have the same format. " + usual.Advice())
+          .At({.file = path});
     }
     data_.format = format;
     if (format == spec::DataFormat::kLibsvm) partitions_ = {};
     return spec::ValidateFormat(data_);
+  }
+
+  // Adds to an error about the content of a file with an unusual name that the file may not belong
+  // to the table.
+  Status AboutFile(const Status& error, const std::string& path) const {
+    const bool content =
+        error.code() == StatusCode::kInvalidArgument || error.code() == StatusCode::kBadInput;
+    const UsualEnding usual(plan_.files);
+    if (!content || usual.Has(path)) return error;
+    return Status(error.code(), error.message() + (error.message().ends_with('?') ? " " : ". ") +
+                                    QuotedPath(path) + " may not belong to the table. " +
+                                    usual.Advice())
+        .At(error.position().value_or(InputPosition{.file = path}));
+  }
+
+  // Returns the error for a header that differs from the one of the first file. If the first file
+  // is the one with an unusual name, the error is about it.
+  Status OtherHeader(const Status& error, const HeaderRecord& header,
+                     const std::string& first_file) const {
+    const UsualEnding usual(plan_.files);
+    if (!usual.Has(header.at.file) || usual.Has(first_file)) return error;
+    const auto shown = [](const std::vector<std::string>& names) {
+      constexpr size_t kShown = 3;
+      std::string text;
+      for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+        text += (i > 0 ? ", " : "") + Quoted(names[i]);
+      }
+      return text + (names.size() > kShown ? ", ..." : "");
+    };
+    return InvalidArgument(QuotedPath(first_file) + " does not have the columns of " +
+                           QuotedPath(header.at.file) + " (found " + shown(plan_.schema.names) +
+                           ", expected " + shown(header.fields) +
+                           "). All files need the same columns. " + usual.Advice())
+        .At({.file = first_file});
   }
 
   Result<FirstRecord> ReadFirst(const spec::InputFile& file) const {
@@ -289,7 +331,9 @@ class Planner {
         return {};
       }
       AppendPartitions(&record);
-      ESPALIER_ASSIGN_OR_RETURN(file->columns, MatchHeader(plan_.schema, record, *first_file));
+      auto columns = MatchHeader(plan_.schema, record, *first_file);
+      if (!columns.ok()) return OtherHeader(columns.status(), record, *first_file);
+      file->columns = *std::move(columns);
       SetLeftOut(taken, extra, own, file);
       return {};
     }
