@@ -151,24 +151,27 @@ Status WriteFile(const std::string& path, const std::string& text, bool force) {
 }
 
 struct Written {
-  std::string path, label, description;
+  std::string path, label;  // no path: standard output
+  JobDraft draft;
 };
 
 Result<Written> Init(const CommandContext& context) {
   const InitArguments& init = context.options.init;
-  const std::string path = init.output.value_or(JobNameOf(init.table) + ".yaml");
-  ESPALIER_RETURN_IF_ERROR(CheckFree(path, init.force));
+  const bool to_output = init.output == "-";
+  const std::string usual = JobNameOf(init.table) + ".yaml";
+  const std::string path = to_output ? usual : init.output.value_or(usual);
+  if (!to_output) ESPALIER_RETURN_IF_ERROR(CheckFree(path, init.force));
   ESPALIER_ASSIGN_OR_RETURN(const TableLook look, LookAtTable(context.files, init.table));
-  if (IsOfTable(look, path)) {
+  if (!to_output && IsOfTable(look, path)) {
     return InvalidArgument("--output: " + QuotedPath(path) +
                            " is a file of the table. Choose another file");
   }
   ESPALIER_ASSIGN_OR_RETURN(const std::string label, ChooseLabel(context, look));
   ESPALIER_ASSIGN_OR_RETURN(const std::string output, FreeOutput(context, init.table));
-  ESPALIER_ASSIGN_OR_RETURN(const JobDraft draft,
-                            DraftJob(context.files, look, label, path, output));
+  ESPALIER_ASSIGN_OR_RETURN(JobDraft draft, DraftJob(context.files, look, label, path, output));
+  if (to_output) return Written{"", label, std::move(draft)};
   ESPALIER_RETURN_IF_ERROR(WriteFile(path, draft.yaml, init.force));
-  return Written{path, label, draft.description};
+  return Written{path, label, std::move(draft)};
 }
 
 }  // namespace
@@ -184,9 +187,14 @@ int RunInit(const CommandContext& context) {
     context.console.Out(JsonLine({{"status", "OK"}, {"job", done->path}, {"label", done->label}}));
     return kExitSuccess;
   }
+  if (done->path.empty()) {
+    context.console.Err(done->draft.description);
+    context.console.Out(done->draft.yaml);
+    return kExitSuccess;
+  }
   const std::string word = ShellWord(done->path);
   context.console.Out(
-      Printable(done->path, 400) + ": " + done->description + "\nwhat to try next\n" +
+      Printable(done->path, 400) + ": " + done->draft.description + "\nwhat to try next\n" +
       LeftTable({{"look", "espalier check " + word}, {"train", "espalier train " + word}}, "  "));
   return kExitSuccess;
 }

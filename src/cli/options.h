@@ -72,10 +72,11 @@ struct ScoringArguments {
 
 // Arguments of `espalier init`.
 struct InitArguments {
-  std::string table;                  // a file, a pattern or a directory
-  std::optional<std::string> label;   // column; none: prompt
-  std::optional<std::string> output;  // job file; none: derived from the table
-  bool force = false;                 // allows replacing a file
+  std::string table;                 // a file, a pattern or a directory
+  std::optional<std::string> label;  // column; none: prompt
+  // Job file; "-": standard output; none: derived from the table.
+  std::optional<std::string> output;
+  bool force = false;  // allows replacing a file
 };
 
 struct CliOptions {

@@ -143,7 +143,8 @@ void DeclareInit(CLI::App* app, RawArguments* raw) {
   app->add_option("TABLE", o.table, "The training rows: a file, a pattern or a directory")
       ->required();
   app->add_option("--label", o.label, "The column to predict");
-  app->add_option("--output", o.output, "The job file (default: the table's name with .yaml)");
+  app->add_option("--output", o.output,
+                  "The job file, or - for standard output (default: the table's name with .yaml)");
   app->add_flag("--force", o.force, "Replace the job file if it exists");
   AddJson(app, raw->options);
 }
@@ -237,6 +238,10 @@ Status FinishInit(const Environment&, RawArguments* raw) {
   if (o.table.empty()) return InvalidArgument("TABLE is empty: give a file or a directory");
   if (o.output && o.output->empty()) {
     return InvalidArgument("--output is empty: give the name of the job file");
+  }
+  if (o.output == "-" && raw->options.json) {
+    return InvalidArgument(
+        "--json: with --output -, standard output is the job file. Leave out one of them");
   }
   return {};
 }

@@ -109,6 +109,17 @@ class TerminalTest(EspalierTest):
         self.assertEqual(sorted(name for name in os.listdir(self.directory) if name != "tmp"),
                          ["folder", "points.csv", "points.yaml"])
 
+    def test_init_writes_to_standard_output_for_a_dash(self):
+        self.table()
+        out, err = self.espalier("init", "points.csv", "--label", "label", "--output", "-")
+        self.assertEqual(err.split("\n")[0].split(" (")[0], "classification of 'label'")
+        self.assertFalse(os.path.exists(self.path("-")))
+        self.assertFalse(os.path.exists(self.path("points.yaml")))
+        self.espalier("check", self.write("piped.yaml", out))
+        _, err = self.espalier("init", "points.csv", "--label", "label", "--output", "-", "--json",
+                               code=2)
+        self.assertIn("standard output is the job file", err)
+
     def test_init_takes_another_output_if_a_model_exists(self):
         self.table()
         os.mkdir(self.path("points-model"))
