@@ -85,7 +85,7 @@ class WarningFinder {
     };
     if (share(repeated, train) >= kMany) {
       lines_.push_back("about " + Percent(share(repeated, train)) +
-                       " of the training rows repeat another row, label and all");
+                       " of the training rows are exact duplicates, including the label");
     }
     if (share(known, validation) >= kMany) {
       lines_.push_back("about " + Percent(share(known, validation)) +
@@ -221,7 +221,7 @@ class WarningFinder {
     for (size_t i = 0; i < std::min(names.size(), kColumnsNamed); ++i) {
       lines_.push_back("column " + names[i] +
                        " alone predicts the label nearly perfectly. Take it out with "
-                       "data.features.exclude unless it is known when the model is asked");
+                       "data.features.exclude, unless its value is known at prediction time");
     }
   }
 
