@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -12,6 +11,7 @@
 #include "src/cli/json_view.h"
 #include "src/security/secret_file.h"
 #include "src/storage/file_system.h"
+#include "src/storage/local_file_system.h"
 
 namespace espalier::cli {
 namespace {
@@ -37,7 +37,7 @@ Status MakeDirectory(const std::string& path, bool old_too) {
     return AlreadyExists(QuotedPath(path) +
                          " exists, and is not overwritten; give another --output");
   }
-  return NotFound("cannot make the directory " + QuotedPath(path) + ": " + std::strerror(errno));
+  return storage::CreationError(errno, "make the directory", path);
 }
 
 Status InitFiles(const CliOptions& options) {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "src/base/text.h"
@@ -16,6 +15,7 @@
 #include "src/cli/json_view.h"
 #include "src/cli/result_view.h"
 #include "src/cli/shell_text.h"
+#include "src/storage/local_file_system.h"
 #include "src/storage/uri.h"
 
 namespace espalier::cli {
@@ -103,14 +103,6 @@ Result<std::string> FreeOutput(const CommandContext& context, const std::string&
   return output;
 }
 
-Status CannotWrite(const std::string& path) {
-  const std::string why = std::strerror(errno);
-  const std::string message = "cannot write " + QuotedPath(path) + ": " + why;
-  if (errno == ENOENT) return NotFound(message);
-  return errno == ENOSPC || errno == EDQUOT ? ResourceExhausted(message)
-                                            : PermissionDenied(message);
-}
-
 Status CheckFree(const std::string& path, bool force) {
   std::error_code error;
   const fs::file_status found = fs::symlink_status(path, error);
@@ -135,17 +127,16 @@ bool IsOfTable(const TableLook& look, const std::string& path) {
 Status WriteFile(const std::string& path, const std::string& text, bool force) {
   const std::string written = force ? path + "." + std::to_string(getpid()) : path;
   const int fd = open(written.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return CannotWrite(path);
+  const auto failed = [&path] { return storage::CreationError(errno, "write", path); };
+  if (fd < 0) return failed();
   Status status;
   for (std::string_view left = text; !left.empty() && status.ok();) {
     const ssize_t n = write(fd, left.data(), left.size());
-    if (n < 0 && errno != EINTR) status = CannotWrite(path);
+    if (n < 0 && errno != EINTR) status = failed();
     left.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0)));
   }
-  if (close(fd) != 0 && status.ok()) status = CannotWrite(path);
-  if (status.ok() && force && rename(written.c_str(), path.c_str()) != 0) {
-    status = CannotWrite(path);
-  }
+  if (close(fd) != 0 && status.ok()) status = failed();
+  if (status.ok() && force && rename(written.c_str(), path.c_str()) != 0) status = failed();
   if (!status.ok()) unlink(written.c_str());
   return status;
 }

@@ -13,6 +13,7 @@
 #include "src/config/scoring_yaml.h"
 #include "src/config/yaml_tree.h"
 #include "src/spec/names.h"
+#include "src/storage/local_file_system.h"
 #include "src/storage/uri.h"
 
 namespace espalier::cli {
@@ -111,8 +112,8 @@ Status CheckOutputHere(const storage::FileSystem& files, const spec::OutputSpec&
   std::error_code error;
   while (above.has_relative_path() && !fs::exists(above, error)) above = above.parent_path();
   if (access(above.c_str(), W_OK | X_OK) != 0) {
-    return PermissionDenied("output: cannot make " + output.path + ": " + above.string() + ": " +
-                            std::strerror(errno));
+    const Status denied = storage::FileError(errno, "write to", above.string());
+    return Status(denied.code(), "output: " + denied.message());
   }
   return Status::Ok();
 }

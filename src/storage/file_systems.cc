@@ -1,6 +1,5 @@
 #include "src/storage/file_systems.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -196,19 +195,6 @@ Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri) {
   ESPALIER_RETURN_IF_ERROR(ParseUri(uri).status());
   return MakeFileSystem();
 }
-
-namespace {
-
-// Returns the name of the process's user in the system's list, or "" if it is missing.
-std::string ProcessUser() {
-  std::vector<char> buffer(16 << 10);
-  passwd entry = {};
-  passwd* found = nullptr;
-  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) != 0) return "";
-  return found == nullptr ? "" : found->pw_name;
-}
-
-}  // namespace
 
 HadoopEnvironment ReadHadoopEnvironment(
     const std::function<std::string(const char* name)>& variable) {

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,14 @@
 
 namespace espalier::storage {
 
+std::string ProcessUser() {
+  std::vector<char> buffer(16 << 10);
+  passwd entry = {};
+  passwd* found = nullptr;
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) != 0) return "";
+  return found == nullptr ? "" : found->pw_name;
+}
+
 Status FileError(int error_number, const std::string& doing, const std::string& path) {
   const auto say = [&](StatusCode code, const std::string& why) {
     return FileProblem(code, doing, path, why);
@@ -30,9 +39,13 @@ Status FileError(int error_number, const std::string& doing, const std::string& 
     case ENOTEMPTY:
       return say(StatusCode::kAlreadyExists, "it exists");
     case EACCES:
-    case EPERM:
+    case EPERM: {
+      const std::string user = ProcessUser();
       return say(StatusCode::kPermissionDenied,
-                 "permission denied; give the user that this runs as the right to it");
+                 "permission denied. Grant " +
+                     (user.empty() ? "the user of this process" : "user " + user) +
+                     " access to it");
+    }
     case EROFS:
       return say(StatusCode::kPermissionDenied,
                  "the disk is mounted read-only, or, for a service of systemd, the place is not "
@@ -118,6 +131,16 @@ std::string ParentOf(const std::string& path) {
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
+
+}  // namespace
+
+Status CreationError(int error_number, const std::string& doing, const std::string& path) {
+  if (error_number != ENOENT) return FileError(error_number, doing, path);
+  return FileProblem(StatusCode::kNotFound, doing, path,
+                     "the directory " + QuotedPath(ParentOf(path)) + " does not exist");
+}
+
+namespace {
 
 // Makes a new or renamed name in `path`'s directory survive a power failure.
 Status SyncParent(const std::string& path) {
@@ -266,7 +289,7 @@ Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& u
 Status LocalFileSystem::CreateExclusively(const std::string& uri, std::string_view content) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (fd.get() < 0) return FileError(errno, "create", path);
+  if (fd.get() < 0) return CreationError(errno, "create", path);
   if (Status written = WriteAndSync(fd.get(), content, path); !written.ok()) {
     unlink(path.c_str());
     return written;
@@ -294,7 +317,7 @@ Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view
     made = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (made < 0 && errno != EEXIST) break;
   }
-  if (made < 0) return FileError(errno, "write", path);
+  if (made < 0) return CreationError(errno, "write", path);
   Status done;
   {
     const FileDescriptor fd(made);

@@ -288,8 +288,8 @@ std::vector<BadCase> Forbidden() {
   return {
       {"a file that may not be read",
        [](DataFixture& f) { fs::permissions(f.Train(kStart), fs::perms::none); },
-       StatusCode::kPermissionDenied, "cannot open 'DIR/train.csv': permission denied ... the user",
-       InFile()},
+       StatusCode::kPermissionDenied,
+       "cannot open 'DIR/train.csv': permission denied. Grant ... access to it", InFile()},
       {"a directory that may not be listed",
        [](DataFixture& f) {
          fs::create_directory(f.dir / "d");
@@ -298,7 +298,8 @@ std::vector<BadCase> Forbidden() {
          f.job.data.train = {f.dir / "d"};
        },
        StatusCode::kPermissionDenied,
-       "data.train: cannot list 'DIR/d': permission denied ... the user", InFile("DIR/d")},
+       "data.train: cannot list 'DIR/d': permission denied. Grant ... access to it",
+       InFile("DIR/d")},
       {"a file in a directory that may not be entered",
        [](DataFixture& f) {
          fs::create_directory(f.dir / "d");
@@ -306,7 +307,7 @@ std::vector<BadCase> Forbidden() {
          fs::permissions(f.dir / "d", fs::perms::none);
        },
        StatusCode::kPermissionDenied,
-       "data.train: cannot look up 'DIR/d/a.csv': permission denied ... the user",
+       "data.train: cannot look up 'DIR/d/a.csv': permission denied. Grant ... access to it",
        InFile("DIR/d/a.csv")},
   };
 }

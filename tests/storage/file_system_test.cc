@@ -176,7 +176,17 @@ TEST_CASE("a listing follows links and reports broken ones") {
 TEST_CASE("system errors have distinct codes") {
   CHECK(FileError(ENOSPC, "write", "/x").code() == StatusCode::kResourceExhausted);
   CHECK_THAT(FileError(EACCES, "open", "/x").message(),
-             Says("cannot open '/x': permission denied ... the user"));
+             Says("cannot open '/x': permission denied. Grant ... access to it"));
+  if (!ProcessUser().empty()) {
+    CHECK_THAT(FileError(EACCES, "open", "/x").message(),
+               Catch::EndsWith("Grant user " + ProcessUser() + " access to it"));
+  }
+  const Status nowhere = CreationError(ENOENT, "write", "/none/x");
+  CHECK(nowhere.code() == StatusCode::kNotFound);
+  CHECK(nowhere.message() == "cannot write '/none/x': the directory '/none' does not exist");
+  CHECK_THAT(CreationError(EACCES, "write", "/x").message(), Says("cannot write '/x': permission"));
+  CHECK_THAT(MakeLocalFileSystem()->WriteAtomically("/none/such/x", "").message(),
+             Catch::EndsWith("the directory '/none/such' does not exist"));
   CHECK(FileError(ENOSPC, "write", "/x").message() ==
         "cannot write '/x': the disk is full (No space left on device)");
 }
