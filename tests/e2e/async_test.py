@@ -13,7 +13,7 @@ from espalier import ROOT, Cluster, EspalierTest, await_step, children_of, is_al
 
 import tables  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("training", "worker")
+pytestmark = pytest.mark.covers("member", "training", "worker")
 
 
 class AsyncTest(EspalierTest):

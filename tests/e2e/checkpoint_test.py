@@ -11,7 +11,7 @@ from espalier import Cluster, EspalierTest, children_of, wait_for
 
 from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("bundle", "worker")
+pytestmark = pytest.mark.covers("bundle", "member", "worker")
 
 KEEP = 3
 

@@ -12,7 +12,7 @@ from espalier import TESTING, Cluster, EspalierTest, await_step, is_alive, json_
 
 from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("coordinator", "cluster")
+pytestmark = pytest.mark.covers("cluster", "coordinator", "member")
 
 EPOCHS = 400
 

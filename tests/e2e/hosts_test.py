@@ -9,7 +9,7 @@ from espalier import Cluster, EspalierTest, wait_for
 
 import hosts  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("cluster", "rpc")
+pytestmark = pytest.mark.covers("cluster", "member", "rpc")
 
 
 class HostCluster(Cluster):

@@ -7,7 +7,7 @@ import pytest
 
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
-pytestmark = pytest.mark.covers("cluster", "worker")
+pytestmark = pytest.mark.covers("cluster", "member", "worker")
 
 
 class ParkedTest(EspalierTest):

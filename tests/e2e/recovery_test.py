@@ -13,7 +13,7 @@ import pytest
 from accounts import TELLTALE, share
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
-pytestmark = pytest.mark.covers("cluster", "collective", "worker")
+pytestmark = pytest.mark.covers("cluster", "collective", "member", "worker")
 
 
 class RecoveryTest(EspalierTest):

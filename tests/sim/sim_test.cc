@@ -44,7 +44,7 @@ TEST_CASE("jobs end with the bits of an undisturbed run after faults") {
 }
 
 // Each bug must make one of the first seeds fail.
-TEST_CASE("bugs that are planted into the simulated shells are found") {
+TEST_CASE("each planted bug makes a seed fail") {
   constexpr uint64_t kSeeds = 400;
   for (size_t bug = 0; bug < kBugs; ++bug) {
     uint64_t found = 0;

@@ -5,8 +5,8 @@ import test_changes
 
 # Rooms whose tests run under the address and undefined-behavior sanitizers in every run. They do
 # not link gRPC, which is not built for sanitizers. With --all, `thorough` also has the other rooms.
-PURE = ["base", "bundle", "cluster", "collective", "config", "data", "plan", "scoring", "security",
-        "spec", "storage", "yarn"]
+PURE = ["base", "bundle", "cluster", "collective", "config", "data", "member", "plan", "scoring",
+        "security", "spec", "storage", "yarn"]
 # Rooms whose tests run as shipped in every run: rooms with gRPC, and rooms that compute.
 SHIPPED = ["cli", "coordinator", "fuzz_targets", "model", "rpc", "sim", "training", "worker"]
 # Rooms with threads.
