@@ -39,7 +39,7 @@ std::string UnseenText(const spec::UnseenCounts& unseen) {
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
   for (size_t i = 0; i < std::min(columns.size(), kColumnsShown); ++i) {
-    text += (i == 0 ? "unseen values: " : ", ") + Printable(columns[i].first) + " " +
+    text += (i == 0 ? "unseen or rare values: " : ", ") + Printable(columns[i].first) + " " +
             Rows(columns[i].second);
   }
   if (columns.size() > kColumnsShown) {

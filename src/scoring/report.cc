@@ -104,8 +104,9 @@ std::string MetricsSection(const ReportInput& in) {
 std::string UnseenSection(const Evaluation& e) {
   if (e.unseen.empty()) return "";
   std::string out =
-      "<h2>Unseen values</h2>\n<p class=\"small\">Rows with a value that the vocabulary of the "
-      "model does not have.</p>\n<table>\n" +
+      "<h2>Unseen or rare values</h2>\n<p class=\"small\">Rows with a value that is not in the "
+      "vocabulary of the model: it was in no training row, or in fewer than <code>min_count</code> "
+      "of them. Nulls are not counted.</p>\n<table>\n" +
       Row("th", {"column", "rows"});
   for (const auto& [column, rows] : e.unseen) {
     out += Row("td", {HtmlText(column), HumanCount(rows)});

@@ -33,7 +33,7 @@ class TypedScorer final : public Scorer {
     for (int64_t begin = first; begin < first + some; begin += kScoringBatch) {
       const int64_t count = std::min(kScoringBatch, first + some - begin);
       Encode(rows, maps_, begin, count, 0);
-      CountUnseen(0, count);
+      CountUnseen(rows, texts, begin, count, 0);
       AddPredictions(count, values);
     }
   }
@@ -50,12 +50,12 @@ class TypedScorer final : public Scorer {
     vocabularies_.Extend(texts.categories, &maps);
     const bool classification = !classes.empty();
     ForBatches(
-        rows, maps, [&](size_t row) { return !classification || classes[row] >= 0; },
+        rows, texts, maps, [&](size_t row) { return !classification || classes[row] >= 0; },
         [&](int64_t row, int64_t at) { FillAnswer(rows, classes, row, at); },
         [&](int64_t count) { pass_.Evaluate(parameters_, count, totals->data()); });
     if (!classification) return;
     ForBatches(
-        rows, maps, [&](size_t row) { return classes[row] < 0; },
+        rows, texts, maps, [&](size_t row) { return classes[row] < 0; },
         [&](int64_t row, int64_t at) { pass_.weights()[at] = WeightOf(rows, row); },
         [&](int64_t count) { AddUnknown(count, totals); });
   }
@@ -96,17 +96,24 @@ class TypedScorer final : public Scorer {
                               pass_.codes() + filled * encoder_.coded());
   }
 
-  // Counts codes of rows in the batch without a text in the vocabulary.
-  void CountUnseen(int64_t first, int64_t count) {
+  // Counts values of rows [begin, begin + count) without a text in the vocabulary, except nulls.
+  // The rows are in the batch after its first `filled` rows.
+  void CountUnseen(const data::DecodedRows& rows, const data::ShardTexts& texts, int64_t begin,
+                   int64_t count, int64_t filled) {
     const std::vector<int32_t>& coded = encoder_.coded_features();
+    size_t vocabularies = 0;
     for (size_t k = 0; k < coded.size(); ++k) {
       const spec::FittedFeature& feature =
           model_.document.preprocessing.features[static_cast<size_t>(coded[k])];
+      if (feature.hashed) continue;
+      const std::vector<std::string>& values = texts.categories[vocabularies++].texts();
       const auto known = static_cast<int32_t>(feature.vocabulary.size());
-      if (feature.hashed || known == 0) continue;
-      for (int64_t r = first; r < first + count; ++r) {
-        const int32_t code = pass_.codes()[r * encoder_.coded() + static_cast<int64_t>(k)];
-        unseen_[k] += code < 0 || code >= known;
+      if (known == 0) continue;
+      const int32_t* codes = pass_.codes() + filled * encoder_.coded() + k;
+      for (int64_t i = 0; i < count; ++i, codes += encoder_.coded()) {
+        if (*codes >= 0 && *codes < known) continue;
+        const int32_t text = encoder_.DecodedCode(rows, begin + i, k);
+        unseen_[k] += !values[static_cast<size_t>(text)].empty();
       }
     }
   }
@@ -114,13 +121,13 @@ class TypedScorer final : public Scorer {
   // Encodes the rows for which `wanted(row)` is true, calls `fill(row, place in the batch)` for
   // each, and passes full batches to `take(count)`.
   template <typename Wanted, typename Fill, typename Take>
-  void ForBatches(const data::DecodedRows& rows, const data::CodeMaps& maps, Wanted wanted,
-                  Fill fill, Take take) {
+  void ForBatches(const data::DecodedRows& rows, const data::ShardTexts& texts,
+                  const data::CodeMaps& maps, Wanted wanted, Fill fill, Take take) {
     int64_t filled = 0;
     for (int64_t r = 0; r < rows.rows; ++r) {
       if (!wanted(static_cast<size_t>(r))) continue;
       Encode(rows, maps, r, 1, filled);
-      CountUnseen(filled, 1);
+      CountUnseen(rows, texts, r, 1, filled);
       fill(r, filled);
       if (++filled < kScoringBatch) continue;
       take(filled);

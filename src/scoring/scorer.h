@@ -45,8 +45,8 @@ class Scorer {
                         std::span<const int32_t> classes, std::vector<double>* totals,
                         std::vector<double>* values) = 0;
 
-  // Returns the number of rows with unseen values since the last call, over all rows passed to
-  // PredictSome and Evaluate.
+  // Returns the number of rows with unseen or rare values since the last call, over all rows passed
+  // to PredictSome and Evaluate.
   virtual spec::UnseenCounts TakeUnseen() = 0;
 };
 

@@ -19,8 +19,9 @@ namespace espalier::spec {
 inline constexpr size_t kRejectsKept = 10;
 
 // For each categorical column, the number of rows with a value outside the model's vocabulary. The
-// value was in no training row, or in fewer than min_count of them. Columns without unseen values
-// are left out. Hashed columns are left out too, because they have no vocabulary.
+// value was in no training row, or in fewer than min_count of them. The model does not know which.
+// Nulls are not counted. Columns without these values are left out. So are columns without a
+// vocabulary: hashed columns, and columns whose values were all rare.
 using UnseenCounts = std::map<std::string, int64_t>;
 
 struct ShardScore {

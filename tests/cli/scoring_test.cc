@@ -180,13 +180,13 @@ TEST_CASE("a prediction is shown with its parts and its rejects") {
 TEST_CASE("unseen values are counted by column, the largest first") {
   spec::ScoringResult result{.rows = 20, .output = "/out", .parts = 1, .format = "csv"};
   result.unseen = {{"city", 1}, {"job", 12}};
-  CHECK(PredictText(result, 1, false).find("\nunseen values: job 12 rows, city 1 row\n") !=
+  CHECK(PredictText(result, 1, false).find("\nunseen or rare values: job 12 rows, city 1 row\n") !=
         std::string::npos);
   CHECK(PredictJson(result, 1)["unseen_values"] == Json({{"city", 1}, {"job", 12}}));
   result.metrics = spec::Metrics{.rows = 20, .weight = 20, .accuracy = 0.5};
   result.metrics->unknown_labels = 10;
   const std::string text = EvaluateText(result, 1, false);
-  CHECK(text.find("unseen values: job 12 rows") != std::string::npos);
+  CHECK(text.find("unseen or rare values: job 12 rows") != std::string::npos);
   CHECK(text.find("10 rows have a label") != std::string::npos);
   const Json json = EvaluateJson(result, 1);
   CHECK(json["unseen_values"]["city"] == 1);

@@ -180,6 +180,17 @@ TEST_CASE("scored sparse rows with categories equal those of training") {
               CHECK(piece.rows().sparse == file.ends_with(".svm"));
               encoder.EncodeSparseRows(piece.rows(), maps, 0, piece.rows().rows, &scored,
                                        codes.data() + first * 3);
+              for (int64_t r = 0; r < piece.rows().rows; ++r) {
+                const int32_t* row = codes.data() + (first + r) * 3;
+                const auto decoded = [&](size_t k) {
+                  return encoder.DecodedCode(piece.rows(), r, k);
+                };
+                const int32_t embedded = maps[1][static_cast<size_t>(decoded(1))];
+                const int64_t known = f.result.preprocessing.features[kEmbedded].codes;
+                CHECK(maps[0][static_cast<size_t>(decoded(0))] == row[0]);
+                CHECK((embedded < known ? embedded : -1) == row[1]);
+                CHECK(decoded(2) == row[2]);
+              }
               first += piece.rows().rows;
               return {};
             });

@@ -273,9 +273,10 @@ class ScoringTest(EspalierTest):
         for command in (["evaluate", model, table],
                         ["predict", model, table, "--output", self.path("cities-out")]):
             found = self.result(*command)
-            self.assertEqual(found["unseen_values"], {"city": 4, "job": 2})
+            self.assertEqual(found["unseen_values"], {"city": 3, "job": 2})
         out, _ = self.espalier("evaluate", model, table)
-        self.assertIn("unseen values: city 4 rows, job 2 rows", out)
+        self.assertIn("unseen or rare values: city 3 rows, job 2 rows", out)
+        self.assertEqual(self.result("evaluate", model, train)["unseen_values"], {})
 
     def test_metrics_without_a_value_are_null_and_have_a_warning(self):
         bundle, _ = self.houses()

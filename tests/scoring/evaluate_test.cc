@@ -244,9 +244,8 @@ bundle::ModelDocument CitiesDocument() {
   return d;
 }
 
-TEST_CASE("values outside the vocabulary are counted by column") {
+TEST_CASE("values outside the vocabulary are counted, nulls are not") {
   const ScoringFixture f;
-  const TrainedModel model = f.Model(CitiesDocument());
   std::string text = "answer,a,city\n";
   for (int i = 0; i < 1200; ++i) {
     const char* city = i % 10 == 3 ? "Bern" : i % 10 == 4 ? "" : i % 2 == 0 ? "Oslo" : "Rome";
@@ -254,24 +253,30 @@ TEST_CASE("values outside the vocabulary are counted by column") {
         std::string(i % 3 == 0 ? "new" : "no") + "," + std::to_string(i % 7) + "," + city + "\n";
   }
   const std::string csv = f.dir.Put("t.csv", text);
-  const spec::UnseenCounts expected = {{"city", 240}};
-  for (const bool residuals : {false, true}) {
-    const auto scan = f.Scan(model, {csv}, true, {}, 3000);
-    INFO(scan.status().ToString());
+  const spec::UnseenCounts expected = {{"city", 120}};  // Bern
+  for (const int64_t codes : {3, 2}) {                  // with a code for other values, and without
+    bundle::ModelDocument document = CitiesDocument();
+    document.preprocessing.features[0].codes = codes;
+    const TrainedModel model = f.Model(document);
+    for (const bool residuals : {false, true}) {
+      const auto scan = f.Scan(model, {csv}, true, {}, 3000);
+      INFO(scan.status().ToString());
+      REQUIRE(scan.ok());
+      const auto evaluation = Evaluate(f.Run(model, *scan, 2), residuals);
+      REQUIRE(evaluation.ok());
+      CHECK(evaluation->unseen == expected);
+      CHECK(ReportHtml({model, *evaluation, "m", "t.csv", ""}).find("Unseen or rare values") !=
+            std::string::npos);
+    }
+    const auto scan = f.Scan(model, {csv}, false, {}, 3000);
     REQUIRE(scan.ok());
-    const auto evaluation = Evaluate(f.Run(model, *scan, 2), residuals);
-    REQUIRE(evaluation.ok());
-    CHECK(evaluation->unseen == expected);
-    CHECK(ReportHtml({model, *evaluation, "m", "t.csv", ""}).find("Unseen values") !=
-          std::string::npos);
+    const std::string out = f.dir / ("out" + std::to_string(codes));
+    REQUIRE(BeginPredictions(*f.files, out).ok());
+    const auto predicted = Predict(f.Run(model, *scan, 2), {.output = out});
+    INFO(predicted.status().ToString());
+    REQUIRE(predicted.ok());
+    CHECK(predicted->unseen == expected);
   }
-  const auto scan = f.Scan(model, {csv}, false, {}, 3000);
-  REQUIRE(scan.ok());
-  REQUIRE(BeginPredictions(*f.files, f.dir / "out").ok());
-  const auto predicted = Predict(f.Run(model, *scan, 2), {.output = f.dir / "out"});
-  INFO(predicted.status().ToString());
-  REQUIRE(predicted.ok());
-  CHECK(predicted->unseen == expected);
 }
 
 TEST_CASE("curves end in corners, and the area under ROC is the AUC") {

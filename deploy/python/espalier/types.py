@@ -256,7 +256,8 @@ class Scoring:
         parts: predictions: files of rows.
         format: predictions: "csv" or "parquet"; otherwise "".
         unseen_values: by categorical column, rows with a value that is not in the model's
-            vocabulary.
+            vocabulary. It was in no training row, or in fewer than ``min_count`` of them. Nulls are
+            not counted.
     """
 
     rows: int

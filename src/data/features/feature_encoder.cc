@@ -1,5 +1,6 @@
 #include "src/data/features/feature_encoder.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "src/base/check.h"
@@ -193,6 +194,22 @@ int32_t FeatureEncoder::CodeOf(size_t k, int32_t code, const CodeMaps* maps) con
     code = (*maps)[static_cast<size_t>(coded_[k].vocabulary)][static_cast<size_t>(code)];
   }
   return code < coded_[k].codes ? code : -1;
+}
+
+int32_t FeatureEncoder::DecodedCode(const DecodedRows& rows, int64_t row, size_t k) const {
+  const int32_t feature = coded_features_[k];
+  return WithStorage(rows.type, [&](auto number) {
+    using From = decltype(number);
+    if (!rows.sparse) {
+      const auto* values = reinterpret_cast<const From*>(rows.features.data());
+      return static_cast<int32_t>(values[row * features_ + feature]);
+    }
+    const SparseRecord record = SparseRowOf(rows, row);
+    const auto at = std::lower_bound(record.features.begin(), record.features.end(), feature);
+    ESPALIER_CHECK(at != record.features.end() && *at == feature, "a sparse row without its code");
+    const auto* values = reinterpret_cast<const From*>(record.values);
+    return static_cast<int32_t>(values[at - record.features.begin()]);
+  });
 }
 
 void FeatureEncoder::EncodeCodes(spec::StorageType type, const void* row, const CodeMaps* maps,

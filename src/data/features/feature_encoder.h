@@ -26,6 +26,9 @@ class FeatureEncoder {
   int64_t coded() const { return static_cast<int64_t>(coded_.size()); }
   // Returns the features that are codes, ascending.
   const std::vector<int32_t>& coded_features() const { return coded_features_; }
+  // Returns the code of coded feature `k` in row `row` as decoded: the position of its text in the
+  // feature's ShardTexts::categories, or the hashed code.
+  int32_t DecodedCode(const DecodedRows& rows, int64_t row, size_t k) const;
 
   // Writes a row's numbers to `inputs` [dense] as (x - shift) * factor, after replacing nulls. If
   // the feature has an indicator, the next input is 1 for null and 0 otherwise. Bytes are computed
