@@ -16,7 +16,7 @@
 #include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/merge.h"
 #include "src/data/profile/profile_shard.h"
-#include "src/data/table/row_words.h"
+#include "src/data/table/advice.h"
 #include "src/spec/names.h"
 #include "src/storage/glob.h"
 
@@ -462,7 +462,7 @@ std::string UnreadableNote(const UnreadableRows& bad) {
   const auto position = bad.first.position().value_or(InputPosition{});
   return "note: " + HumanCount(bad.rows) + (bad.rows == 1 ? " row" : " rows") +
          " cannot be read. The first is row " + std::to_string(position.row.value_or(0)) + ": " +
-         Printable(data::TrainingFault(bad.first.message()), 1000) + "\n";
+         Printable(data::ForTraining(bad.first.message()), 1000) + "\n";
 }
 
 std::string Describe(const TableLook& look, const data::JobCompletion::Completed& done,

@@ -69,8 +69,7 @@ std::vector<BadCase> Headers() {
        At(1, "y", 0, "a,b,Y")},
       {"no label column, by another delimiter", Csv("a;b;y\n1;2;0\n"), StatusCode::kInvalidArgument,
        "data.label: column 'y' does not exist ... 1 column: 'a;b;y'; the delimiter seems to be "
-       "\";\": "
-       "set data.csv.delimiter",
+       "\";\", not \",\": set data.csv.delimiter",
        At(1, "y", 0, "a;b;y")},
       {"a comment in the first line", Csv("# made by x\na,b,y\n1,2,0\n"),
        StatusCode::kInvalidArgument,
@@ -82,7 +81,8 @@ std::vector<BadCase> Headers() {
        "title",
        At(1, "y", 0, "My report")},
       {"no label column, by blanks", Csv("a b y\n1,5 2,5 0\n"), StatusCode::kInvalidArgument,
-       "data.label: column 'y' does not exist ... seems to be \" \": set data.csv.delimiter",
+       "data.label: column 'y' does not exist ... seems to be \" \", not \",\": set "
+       "data.csv.delimiter",
        At(1, "y", 0, "a b y")},
       {"a label position beyond the columns",
        With(Csv(kStart), [](spec::JobSpec& j) { j.data.label = {int64_t{3}}; }),

@@ -8,6 +8,7 @@
 #include "src/data/features/vocabulary.h"
 #include "tests/data/fixture.h"
 #include "tests/data/scan_rows.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -247,6 +248,41 @@ TEST_CASE("a scan that cannot be planned has its own messages") {
         std::string::npos);
   CHECK(f.Plan({f.dir / "none*.csv"}).status().code() == StatusCode::kNotFound);
   CHECK(f.Plan({f.dir / "none.csv"}).status().code() == StatusCode::kNotFound);
+}
+
+TEST_CASE("advice about a table to score is about its files") {
+  ScanFixture f;
+  const auto refused = [&f](const std::string& name, const std::string& text) {
+    const Status status = f.Plan({f.dir.Put(name, text)}).status();
+    CHECK_FALSE(status.ok());
+    CHECK(status.message().find("data.") == std::string::npos);
+    return status.message();
+  };
+  const auto rejected = [&f](const std::string& name, const std::string& text) {
+    const auto scan = f.Plan({f.dir.Put(name, text)});
+    INFO(scan.status().ToString());
+    REQUIRE(scan.ok());
+    const Scanned all = ScanAll(*f.files, *scan);
+    REQUIRE(all.rejects.size() == 1);
+    CHECK(all.rejects[0].message().find("data.") == std::string::npos);
+    CHECK(all.rejects[0].message().find("csv.") == std::string::npos);
+    return all.rejects[0].message();
+  };
+  CHECK_THAT(refused("t.csv", "a\tb\n1\t2\n"),
+             Says("a feature of the model: column 'a' does not exist ... the delimiter seems to be "
+                  "\"\\t\", not \",\" as in training. Convert the file"));
+  CHECK_THAT(refused("b.csv", "a  b\n1  2\n"), Says("... replace each run by the delimiter of"));
+  CHECK_THAT(refused("c.csv", "# made by x\na,b\n1,2\n"), Says("... a comment: take it out of"));
+  CHECK_THAT(refused("n.csv", "1,2\n3,4\n"), Says("... seems to be data; add a header"));
+  CHECK_THAT(refused("w.csv", "a,a,b\n1,2,3\n"), Says("... rename one, or add a header if"));
+  CHECK_THAT(refused("e.csv", "a,b\n1,2,x\n1,2,y\n"), Says("... Take the field without a name"));
+  CHECK_THAT(refused("p.csv", "PAR1\x15\x04"), Says("... give --data-format parquet"));
+  CHECK_THAT(rejected("j.csv", "a,b\n1,2\na,b\n"), Says("the row repeats the header"));
+  CHECK_THAT(rejected("m.csv", "a,b\n\"1,2\n3,4\n"), Says("... take line breaks out of the"));
+  CHECK_THAT(rejected("s.csv", "a,b\n1,2\n1\\,5,2\n"), Says("... an escape, quote the field"));
+  f.schema = {{"0", "1", "2", "3"}, {1, 2, 3}, {0}};
+  CHECK_THAT(rejected("z.libsvm", "1 1:1\n1 0:1\n"), Says("... Add 1 to each index"));
+  CHECK_THAT(rejected("h.libsvm", "1 1:1\n1 9:1\n"), Says("... the highest that the model uses"));
 }
 
 // Compares the rows of a job's row store with rows that are read and scaled later.

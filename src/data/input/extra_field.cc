@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/data/table/advice.h"
 #include "src/data/table/number.h"
 
 namespace espalier::data {
@@ -57,12 +58,11 @@ Status Ambiguous(const HeaderRecord& record, size_t names, const FirstRecords& f
                             : first.may_split_number()
                                 ? "has two fields that may be one number with a decimal comma"
                                 : "has text in all of them";
-  return InvalidArgument(
-             (first.records() == 1 ? "the first row has " : rows) + std::to_string(names + 1) +
-             " fields, the header has " + std::to_string(names) + " names, and " +
-             (first.records() == 1 ? "the row " : "each row ") + extra +
-             ". Set data.csv.extra_field: first to leave out the first field, the row names of R, "
-             "or last to leave out an empty last one; or quote fields that hold a delimiter")
+  return InvalidArgument((first.records() == 1 ? "the first row has " : rows) +
+                         std::to_string(names + 1) + " fields, the header has " +
+                         std::to_string(names) + " names, and " +
+                         (first.records() == 1 ? "the row " : "each row ") + extra +
+                         advice::kExtraField.training)
       .At(std::move(at));
 }
 

@@ -8,6 +8,7 @@
 
 #include "src/base/in_order.h"
 #include "src/base/text.h"
+#include "src/data/table/advice.h"
 #include "src/storage/glob.h"
 #include "src/storage/pattern_listing.h"
 #include "src/storage/uri.h"
@@ -195,8 +196,8 @@ Status CheckTableFormats(const storage::FileSystem& files, const std::string& fi
                          QuotedPath(table->marker) +
                          ", expected plain files): only its log says which rows are live. Export "
                          "a snapshot of the table as Parquet or CSV files to another directory. "
-                         "To read all of its files, deleted and replaced rows included, set raw: "
-                         "true")
+                         "To read all of its files, deleted and replaced rows included" +
+                         advice::kRaw.training)
       .At({.file = pattern});
 }
 

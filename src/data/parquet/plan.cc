@@ -13,6 +13,7 @@
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
 #include "src/data/parquet/footer.h"
+#include "src/data/table/advice.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/schema.h"
 
@@ -209,8 +210,8 @@ class ParquetPlanner {
     return InvalidArgument(
                field + ": column " + Quoted(column.name) + " of " + QuotedPath(first_path_) +
                " has the type " + column.type + "; expected " +
-               (feature ? "numbers, booleans, text, dates or lists of numbers: name the columns to "
-                          "use in data.features.columns"
+               (feature ? std::string("numbers, booleans, text, dates or lists of numbers") +
+                              advice::kUnsupported.training
                         : "one number, boolean or text a row"))
         .At({.file = first_path_, .column = Printable(column.name)});
   }
@@ -321,8 +322,8 @@ class ParquetPlanner {
       if (names.size() > kColumnsMax) {
         return BadInput("the columns of " + QuotedPath(first_path_) +
                         ", with the elements of their lists, are more than the " +
-                        std::to_string(kColumnsMax) +
-                        " that are supported; name those to use in data.features.columns")
+                        std::to_string(kColumnsMax) + " that are supported" +
+                        advice::kManyElements.training)
             .At({.file = first_path_, .column = Printable(column.name)});
       }
     }

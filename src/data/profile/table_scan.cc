@@ -10,6 +10,7 @@
 #include "src/data/input/listing.h"
 #include "src/data/parquet/file.h"
 #include "src/data/profile/make_shard_reader.h"
+#include "src/data/table/advice.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/schema.h"
 
@@ -24,12 +25,13 @@ Status Reworded(const Status& error) {
       {"data.label: ", "the label of the model: "},
       {"data.weight: ", "the weight of the model's rows: "},
   }};
+  std::string message = ForScoring(error.message());
   for (const auto& [field, words] : kWords) {
-    if (!error.message().starts_with(field)) continue;
-    const Status said(error.code(), words + error.message().substr(std::string(field).size()));
-    return error.position() ? said.At(*error.position()) : said;
+    if (message.starts_with(field)) message.replace(0, std::string(field).size(), words);
   }
-  return error;
+  if (message == error.message()) return error;
+  const Status said(error.code(), message);
+  return error.position() ? said.At(*error.position()) : said;
 }
 
 class ScanPlanner {

@@ -44,9 +44,4 @@ std::string MarkFault();
 // the usual forms.
 std::string DateFault(const std::string& format);
 
-// Returns the message for a row that ends a training job, with advice for any fault.
-std::string TrainingFault(const std::string& fault);
-// Returns the message for a row that a model scores, without the advice for a training job.
-std::string ScoringFault(const std::string& fault);
-
 }  // namespace espalier::data

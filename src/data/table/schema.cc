@@ -6,6 +6,7 @@
 #include <set>
 
 #include "src/base/text.h"
+#include "src/data/table/advice.h"
 #include "src/data/table/number.h"
 #include "src/storage/glob.h"
 
@@ -52,13 +53,12 @@ class Resolver {
     for (size_t i = 0; i < names_.size(); ++i) {
       const auto [at, added] = positions_.emplace(names_[i], static_cast<int32_t>(i));
       if (added) continue;
-      return Error(i, "the header names " + Quoted(names_[i]) + " twice, in columns " +
-                          std::to_string(at->second) + " and " + std::to_string(i) +
-                          (IsBlankRun(names_[i])
-                               ? "; if runs of blanks divide the columns, set data.csv.delimiter: "
-                                 "whitespace"
-                               : "; rename one, or set csv.header: false if the first line is "
-                                 "data"));
+      return Error(
+          i, "the header names " + Quoted(names_[i]) + " twice, in columns " +
+                 std::to_string(at->second) + " and " + std::to_string(i) +
+                 (IsBlankRun(names_[i]) ? std::string("; if runs of blanks divide the columns, ") +
+                                              advice::kWhitespace.training
+                                        : advice::kNamedTwice.training));
     }
     return {};
   }
@@ -255,6 +255,11 @@ class Resolver {
     return record_.row_fields > 1 && words != record_.row_fields;
   }
 
+  static std::string Shown(char delimiter) {
+    if (delimiter == spec::CsvOptions::kBlanks) return "whitespace";
+    return delimiter == '\t' ? "\"\\t\"" : "\"" + std::string(1, delimiter) + "\"";
+  }
+
   // Suggests a reading of a file whose header is one field: a comment, a title, or names that
   // another delimiter separates.
   std::string DelimiterHint() const {
@@ -262,17 +267,18 @@ class Resolver {
     if (names_.size() != 1 || !csv || !data_.csv.header) return "";
     std::string_view line = names_[0];
     if (line.starts_with('#') && line.find_first_of(";\t|,") == line.npos) {
-      return "; the first line seems to be a comment: set data.csv.comment: \"#\"";
+      return std::string("; the first line seems to be a comment") + advice::kComment.training;
     }
     for (const char delimiter : {';', '\t', '|', ',', ' '}) {
       if (delimiter == data_.csv.delimiter || line.find(delimiter) == line.npos) continue;
       if (delimiter == ' ' && IsTitle(line)) break;
       const bool runs = line.find("  ") != line.npos || line.find(" \t") != line.npos;
       if (delimiter == ' ' && runs) {
-        return "; runs of blanks seem to divide the columns: set data.csv.delimiter: whitespace";
+        return std::string("; runs of blanks seem to divide the columns: ") +
+               advice::kWhitespace.training;
       }
-      const std::string shown = delimiter == '\t' ? "\\t" : std::string(1, delimiter);
-      return "; the delimiter seems to be \"" + shown + "\": set data.csv.delimiter";
+      return "; the delimiter seems to be " + Shown(delimiter) + ", not " +
+             Shown(data_.csv.delimiter) + advice::kDelimiter.training;
     }
     if (!IsTitle(line)) return "";
     return "; the rows after the first line have " + std::to_string(record_.row_fields) +
@@ -381,11 +387,9 @@ Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header) 
       std::any_of(columns.begin(), columns.end(), is_used)) {
     return {};
   }
-  return RecordError(header,
-                     std::string("the first line names columns with numbers") +
-                         (texts > 0 ? " and a value of a column" : " only") +
-                         ", so it seems to be data; set data.csv.header: false, and name columns "
-                         "by their positions, counted from 0");
+  return RecordError(header, std::string("the first line names columns with numbers") +
+                                 (texts > 0 ? " and a value of a column" : " only") +
+                                 ", so it seems to be data" + advice::kNoHeader.training);
 }
 
 bool IsAuto(const spec::FeatureSpec& features, const std::vector<std::string>& names) {

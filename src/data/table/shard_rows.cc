@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/data/table/row_words.h"
+#include "src/data/table/advice.h"
 
 namespace espalier::data {
 
@@ -18,7 +18,7 @@ int64_t ShardRows::MemoryBytes() const {
 }
 
 Status EndedBy(const Status& bad) {
-  return Status(bad.code(), TrainingFault(bad.message()))
+  return Status(bad.code(), ForTraining(bad.message()))
       .At(bad.position().value_or(InputPosition{}));
 }
 
@@ -30,7 +30,7 @@ Status TooManySkipped(const spec::BadRows& policy, const Status& last) {
 }
 
 void UnusableRows::Reject(const Status& reject) {
-  const Status scored(reject.code(), ScoringFault(reject.message()));
+  const Status scored(reject.code(), ForScoring(reject.message()));
   rejects_.push_back(scored.At(reject.position().value_or(InputPosition{})));
 }
 

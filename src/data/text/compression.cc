@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/base/text.h"
+#include "src/data/table/advice.h"
 
 namespace espalier::data {
 namespace {
@@ -119,9 +120,7 @@ Result<Compression> CompressionOf(const storage::ReadableFile& file) {
   if (magic.starts_with("PAR1") && !header) {
     const bool named = path.ends_with(".parquet");
     return InvalidArgument(QuotedPath(path) + " is a Parquet file" +
-                           (named ? ", but data.format says that it is not; leave data.format out"
-                                  : "; set data.format: parquet, or name it with .parquet at the "
-                                    "end"))
+                           (named ? advice::kIsNamedParquet : advice::kIsParquet).training)
         .At({.file = path, .offset = 0});
   }
   for (const Codec& codec : kCodecs) {

@@ -7,6 +7,7 @@
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
+#include "src/data/table/advice.h"
 #include "src/data/text/decompressed_file.h"
 
 namespace espalier::data {
@@ -462,9 +463,7 @@ CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
   }
   if (may_be_escaped_) {
     return Bad(
-        "a quoted field ends in two backslashes. Set data.csv.escape: \"\\\\\" if they mean one, "
-        "as "
-        "in files of Spark, or data.csv.escape: none if they mean two",
+        std::string("a quoted field ends in two backslashes") + advice::kTwoBackslashes.training,
         begin, line_end);
   }
   if (window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr) {
@@ -478,7 +477,7 @@ std::string CsvReader::EscapeHint(size_t begin, size_t end) const {
   const std::string_view text(data() + begin, end - begin);
   const char escaped[] = {'\\', options_.quote};
   if (escape_ >= 0 || text.find({escaped, 2}) == std::string_view::npos) return "";
-  return ". If backslashes escape quotes, as in files of Spark, set data.csv.escape: \"\\\\\"";
+  return advice::kEscapedQuote.training;
 }
 
 // Finds the closing quote of a field that is open at the end of its line. The lines up to there are
@@ -499,14 +498,12 @@ CsvReader::Outcome CsvReader::TakeOpenQuote(size_t line_end, size_t next) {
   position_ = next;
   size_t end = begin + line_size;
   if (end > begin && data()[end - 1] == '\r') --end;
-  return Bad(
-      "a quoted field is not closed on its line; set csv.multiline: true if fields may hold line "
-      "breaks" +
-          (closed ? " (the " + std::to_string(lines) +
-                        " lines up to its closing quote are one bad record)"
-                  : std::string()) +
-          EscapeHint(begin, end),
-      begin + field, end);
+  return Bad(std::string("a quoted field is not closed on its line") + advice::kMultiline.training +
+                 (closed ? " (the " + std::to_string(lines) +
+                               " lines up to its closing quote are one bad record)"
+                         : std::string()) +
+                 EscapeHint(begin, end),
+             begin + field, end);
 }
 
 Result<int64_t> LineCounter::LineOf(int64_t offset) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "src/base/text.h"
+#include "src/data/table/advice.h"
 #include "src/data/table/number.h"
 #include "src/data/table/schema.h"
 
@@ -166,18 +167,15 @@ bool LibsvmReader::ParsePair(std::string_view token, Entry* pair) {
   }
   if (!too_large && value < first_) {
     return Bad(
-        "the index is 0, and indices count from 1. Set data.libsvm.zero_based: true if they count "
-        "from 0 in these files: index i is then column i + 1",
+        std::string("the index is 0, and indices count from 1") + advice::kZeroBased.training,
         token);
   }
   const uint64_t column = value - first_ + 1;
   if (too_large || column >= columns_) {
     const std::string highest = std::to_string(columns_ - 1);
-    return Bad(first_ == 0
-                   ? "the index is above " + std::to_string(columns_ - 2) + ", which is column " +
-                         highest + ", the highest in data.features.columns; name all columns there"
-                   : "the index is above " + highest +
-                         ", the highest in data.features.columns; name all indices there",
+    return Bad(first_ == 0 ? "the index is above " + std::to_string(columns_ - 2) +
+                                 ", which is column " + highest + advice::kHighestColumn.training
+                           : "the index is above " + highest + advice::kHighestIndex.training,
                token);
   }
   *pair = {static_cast<uint32_t>(column), token.substr(colon + 1), token};

@@ -9,6 +9,7 @@
 
 #include "src/base/text.h"
 #include "src/data/features/feature_decoder.h"
+#include "src/data/table/advice.h"
 #include "src/data/table/number.h"
 #include "src/data/table/number_check.h"
 #include "src/data/table/row_words.h"
@@ -380,16 +381,16 @@ bool RowDecoder::CheckFields(const RecordReader& reader) {
             (csv.header ? " as in the header" : " as in the first row") +
             (last ? ". It ends with a delimiter that other lines do not have: take it out"
              : backslash && !csv.escape
-                 ? ". A backslash is before a delimiter: if it is an escape, set "
-                   "data.csv.escape: \"\\\\\", and data.csv.quote: none if no field is quoted"
+                 ? std::string(". A backslash is before a delimiter: if it is an escape") +
+                       advice::kEscapedDelimiter.training
                  : "; is a delimiter missing, or one too many (quote fields that hold one)?"),
         -1);
   }
   if (empty_ < 0 || Trimmed(reader.field(static_cast<size_t>(empty_))).empty()) return true;
-  return Bad(
-      "the last field has no name and is empty in the first rows, but not in this one. Name it in "
-      "the header, or set data.csv.extra_field: none if it is a column",
-      -1);
+  return Bad(std::string(
+                 "the last field has no name and is empty in the first rows, but not in this one") +
+                 advice::kUnnamedField.training,
+             -1);
 }
 
 bool RowDecoder::CheckJoint(const RecordReader& reader) {
