@@ -23,9 +23,23 @@ Status ErrorOf(const std::string& path, const Status& error) {
 Result<std::string> ReadBundleFile(const storage::FileSystem& files, const std::string& directory,
                                    const char* name, int64_t bytes_max) {
   auto text = files.ReadAll(directory + "/" + name, bytes_max);
-  if (text.ok() || text.status().code() != StatusCode::kNotFound) return text;
-  return NotFound(QuotedPath(directory) + " is not a bundle: it contains no " + name +
-                  "; expected the directory that a job's `output` names");
+  const StatusCode code = text.status().code();
+  const bool no_file = code == StatusCode::kNotFound;
+  // A path below a file has one of the other codes.
+  if (!no_file && code != StatusCode::kFailedPrecondition && code != StatusCode::kPermissionDenied)
+    return text;
+  const auto found = files.Stat(directory);
+  const std::string expected = "expected the directory of a model, which a job's `output` names";
+  if (found.status().code() == StatusCode::kNotFound) {
+    return NotFound(QuotedPath(directory) + " does not exist; " + expected);
+  }
+  if (found.ok() && !found->is_directory) {
+    return InvalidArgument(QuotedPath(directory) + " is a file; " + expected +
+                           ". In a command, the model comes before the data");
+  }
+  if (!no_file) return text;
+  return NotFound(QuotedPath(directory) + " is not a bundle: it contains no " + name + "; " +
+                  expected);
 }
 
 Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const std::string& path,

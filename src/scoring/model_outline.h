@@ -31,8 +31,8 @@ struct ModelOutline {
 Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files,
                                       const std::string& directory, const std::string& sha256 = {});
 
-// Reads a file of the bundle in `directory`, with at most `bytes_max` bytes. The message of
-// kNotFound lists the files of a bundle.
+// Reads a file of the bundle in `directory`, with at most `bytes_max` bytes. kNotFound: the
+// directory or the file does not exist. kInvalidArgument: `directory` is a file.
 Result<std::string> ReadBundleFile(const storage::FileSystem& files, const std::string& directory,
                                    const char* name, int64_t bytes_max);
 // Returns the same error with `path` in front.

@@ -144,7 +144,7 @@ TEST_CASE("a job that scores a missing model is refused by its name") {
        .job_yaml = "predict: {model: /no/model, data: /no/data}\noutput: /no/out\n"},
       storage::StorageOptions{});
   CHECK(submission.status().code() == StatusCode::kNotFound);
-  CHECK(submission.status().message().find("'/no/model' is not a bundle") != std::string::npos);
+  CHECK(submission.status().message().find("'/no/model' does not exist") != std::string::npos);
 }
 
 }  // namespace

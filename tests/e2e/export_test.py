@@ -347,7 +347,7 @@ class ExportTest(EspalierTest):
 
     def test_what_is_no_bundle_or_cannot_be_written_is_one_error(self):
         _, err = self.espalier("export", self.path("nowhere"), code=None)
-        self.assertIn("model.json", err)
+        self.assertIn("does not exist; expected the directory of a model", err)
         train = self.classes_csv("c.csv", 100)
         self.train("c", {"train": train, "label": "label"}, {"hidden": []})
         _, err = self.espalier("export", self.path("c.bundle"), "--output",

@@ -342,7 +342,7 @@ class ScoringJobsTest(EspalierTest):
         narrow = self.write("narrow.csv", "rooms,age\n3,20\n")
         unlabelled = self.write("unlabelled.csv", "rooms,age,income,distance\n3,20,1.5,2\n")
         for arguments, words in (
-                ((self.path("nothing"), data, "--output", self.path("o")), "is not a bundle"),
+                ((self.path("nothing"), data, "--output", self.path("o")), "does not exist"),
                 ((model, narrow, "--output", self.path("o")), "income"),
                 ((model, self.path("no.csv"), "--output", self.path("o")), "no.csv"),
                 ((model, data, "--output", self.path("there")), "exists already"),

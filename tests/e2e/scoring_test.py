@@ -296,7 +296,8 @@ class ScoringTest(EspalierTest):
     def test_what_is_wrong_is_said_before_anything_is_written(self):
         bundle, _ = self.animals()
         self.write("empty.csv", "")
-        bad = [("nowhere", "test.csv", "model.json"),
+        bad = [("nowhere", "test.csv", "does not exist; expected the directory of a model"),
+               ("test.csv", bundle, "test.csv' is a file; expected the directory"),
                (self.directory, "test.csv", "not a bundle"),
                (bundle, "nothing.csv", "nothing.csv"),
                (bundle, "none-*.csv", "no file matches"),

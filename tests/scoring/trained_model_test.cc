@@ -91,7 +91,17 @@ TEST_CASE("a missing or damaged bundle is refused with file and reason") {
   }
   const auto nothing = LoadTrainedModel(*f.files, f.dir / "nowhere");
   CHECK(nothing.status().code() == StatusCode::kNotFound);
-  CHECK(nothing.status().message().find("model.json") != std::string::npos);
+  CHECK(nothing.status().message().find("nowhere' does not exist; expected the directory") !=
+        std::string::npos);
+  REQUIRE(f.files->MakeDirectory(f.dir / "empty").ok());
+  const auto empty = LoadTrainedModel(*f.files, f.dir / "empty");
+  CHECK(empty.status().code() == StatusCode::kNotFound);
+  CHECK(empty.status().message().find("it contains no model.json") != std::string::npos);
+  const auto table = LoadTrainedModel(*f.files, f.dir.Put("t.csv", "a,b\n1,2\n"));
+  CHECK(table.status().code() == StatusCode::kInvalidArgument);
+  CHECK(table.status().message().find("t.csv' is a file; expected the directory") !=
+        std::string::npos);
+  CHECK(table.status().message().find("the model comes before the data") != std::string::npos);
 }
 
 TEST_CASE("a bundle without a storage type, as older ones, is read") {
