@@ -30,6 +30,12 @@ std::string_view WithoutSpacesAround(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 // One UTF-8 character. `bytes` is 0 if the text does not start with a valid one. Invalid are bytes
 // that start no character, truncated and overlong sequences, surrogates and codes beyond U+10FFFF.
 struct Character {
@@ -142,11 +148,12 @@ std::optional<std::string> Nearest(std::string_view word, std::span<const std::s
   word = word.substr(0, 64);
   std::optional<std::string> best;
   const std::string_view core = WithoutSpacesAround(word);
+  const std::string lower = LowerCase(word);
   size_t best_distance = std::min(std::max<size_t>(1, word.size() / 3) + 1, word.size());
   for (const std::string& c : candidates) {
     if (!core.empty() && WithoutSpacesAround(c) == core) return c;
     if (c.size() > word.size() + best_distance) continue;
-    if (const size_t d = EditDistance(word, c); d < best_distance) {
+    if (const size_t d = EditDistance(lower, LowerCase(c)); d < best_distance) {
       best_distance = d;
       best = c;
     }

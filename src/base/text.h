@@ -13,8 +13,9 @@
 namespace espalier {
 
 // Returns the candidate most similar to `word`, if it is close enough to be the intended one: it
-// differs only by surrounding spaces, or by a small edit distance. The distance is at most a third
-// of the word's letters (one letter, if the word is short), and less than all of them.
+// differs only by surrounding spaces, or by a small edit distance. The case of ASCII letters does
+// not count. The distance is at most a third of the word's letters (one letter, if the word is
+// short), and less than all of them.
 std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates);
 
 // Returns the length of the UTF-8 character at the start of `text`, in bytes; 0 if there is none.

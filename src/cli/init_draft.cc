@@ -17,6 +17,8 @@
 #include "src/data/profile/merge.h"
 #include "src/data/profile/profile_shard.h"
 #include "src/data/table/advice.h"
+#include "src/data/table/row_words.h"
+#include "src/data/table/schema.h"
 #include "src/spec/names.h"
 #include "src/storage/glob.h"
 
@@ -544,16 +546,7 @@ std::string LikelyLabel(const TableLook& look) {
 
 Status CheckLabel(const TableLook& look, const std::string& label) {
   if (ColumnOf(look, label) < look.names().size()) return {};
-  const auto near = Nearest(label, look.names());
-  std::vector<std::string> shown;
-  for (const std::string& name : look.names()) {
-    if (shown.size() < kColumnsListed) shown.push_back(Printable(name, 32));
-  }
-  std::string list = Joined(shown);
-  return InvalidArgument("--label: column " + Quoted(label) + " does not exist (found " +
-                         list.substr(1, list.size() - 2) +
-                         (shown.size() < look.names().size() ? ", ..." : "") + ")" +
-                         (near ? ". Did you mean " + Quoted(*near) + "?" : ""));
+  return InvalidArgument("--label: " + data::NoSuchColumn(label, look.names()));
 }
 
 std::string ColumnList(const TableLook& look) {

@@ -22,6 +22,9 @@ TEST_CASE("the nearest word is suggested only if it is close") {
   CHECK(Nearest("label  ", columns) == "label");
   CHECK(Nearest("lavel", columns) == "label");
   CHECK(Nearest("lavl", columns) == std::nullopt);
+  CHECK(Nearest("X", columns) == "x");
+  CHECK(Nearest("LABEL", columns) == "label");
+  CHECK(Nearest("LAVEL", columns) == "label");
 }
 
 TEST_CASE("text is made printable and short") {

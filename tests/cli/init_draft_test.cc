@@ -234,7 +234,8 @@ TEST_CASE("bad tables and labels are one error") {
   const auto look = directory.Look("t.csv");
   REQUIRE(look.ok());
   CHECK(CheckLabel(*look, "lefd").message() ==
-        "--label: column 'lefd' does not exist (found age, left). Did you mean 'left'?");
+        "--label: column 'lefd' does not exist; the files have 2 columns: 'age', 'left'; did you "
+        "mean 'left'?");
 }
 
 TEST_CASE("a table that cannot be a training table is refused") {

@@ -22,7 +22,7 @@ std::vector<BadCase> Names() {
   return {
       {"no label column", Regression(Parquet(ParquetText({Ints("a"), Ints("Y")}))),
        StatusCode::kInvalidArgument,
-       "data.label: column 'y' does not exist ... 2 columns: 'a', 'Y'", In("y")},
+       "data.label: column 'y' does not exist ... 2 columns: 'a', 'Y'; did you mean 'Y'?", In("y")},
       {"a label position beyond the columns",
        With(good, [](spec::JobSpec& j) { j.data.label = {int64_t{9}}; }),
        StatusCode::kInvalidArgument, "data.label: column 9 does not exist ... 3 columns ... from 0",

@@ -65,7 +65,7 @@ std::vector<BadCase> Headers() {
        At(1, "", 0,
           "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,...")},
       {"no label column", Csv("a,b,Y\n1,2,0\n"), StatusCode::kInvalidArgument,
-       "data.label: column 'y' does not exist ... 3 columns: 'a', 'b', 'Y'",
+       "data.label: column 'y' does not exist ... 3 columns: 'a', 'b', 'Y'; did you mean 'Y'?",
        At(1, "y", 0, "a,b,Y")},
       {"no label column, by another delimiter", Csv("a;b;y\n1;2;0\n"), StatusCode::kInvalidArgument,
        "data.label: column 'y' does not exist ... 1 column: 'a;b;y'; the delimiter seems to be "

@@ -240,8 +240,9 @@ TEST_CASE("a scan that cannot be planned has its own messages") {
   CHECK(feature.status().message().find("data.features") == std::string::npos);
   const std::string good = f.dir.Put("g.csv", "a,b\n1,2\n");
   CHECK(f.Plan({good}, true).status().message().starts_with("the label of the model: "));
-  CHECK(f.Plan({good}, false, {"c"}).status().message().find("column 'c' does not exist") !=
-        std::string::npos);
+  CHECK(f.Plan({good}, false, {"B"}).status().message() ==
+        "a column to keep: column 'B' does not exist; the files have 2 columns: 'a', 'b'; did you "
+        "mean 'b'?");
   CHECK(f.Plan({good}, false, {"a", "a"}).status().message().find("twice") != std::string::npos);
   f.dir.Put("both.parquet", "PAR1");
   CHECK(f.Plan({f.dir.path()}).status().message().find("must have the same format") !=

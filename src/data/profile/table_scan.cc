@@ -268,9 +268,7 @@ class ScanPlanner {
     for (const std::string& name : request_.keep) {
       const auto found = positions.find(name);
       if (found == positions.end()) {
-        const auto near = Nearest(name, schema.names);
-        return InvalidArgument("a column to keep: column '" + Printable(name) + "' does not exist" +
-                               (near ? "; did you mean '" + Printable(*near) + "'?" : ""));
+        return InvalidArgument("a column to keep: " + NoSuchColumn(name, schema.names));
       }
       if (std::count(plan_.kept.begin(), plan_.kept.end(), found->second)) {
         return InvalidArgument("a column to keep: '" + Printable(name) +

@@ -94,6 +94,5 @@ std::string DateFault(const std::string& format) {
              "2024-02-29T23:59:58Z, of the years 1 to 9999, or seconds since 1970") +
          advice::kNoDate.training;
 }
-}
 
 }  // namespace espalier::data

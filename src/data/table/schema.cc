@@ -67,11 +67,7 @@ class Resolver {
     if (const auto* position = std::get_if<int64_t>(&column)) return At(field, *position);
     const std::string& name = std::get<std::string>(column);
     if (const auto found = positions_.find(name); found != positions_.end()) return found->second;
-    const auto near = Nearest(name, names_);
-    return RecordError(record_,
-                       field + ": column " + Quoted(name) + " does not exist; " +
-                           ShownColumns(names_) +
-                           (near ? "; did you mean " + Quoted(*near) + "?" : "") + DelimiterHint(),
+    return RecordError(record_, field + ": " + NoSuchColumn(name, names_) + DelimiterHint(),
                        Printable(name));
   }
 
@@ -317,6 +313,12 @@ class Resolver {
 };
 
 }  // namespace
+
+std::string NoSuchColumn(const std::string& name, const std::vector<std::string>& names) {
+  const auto near = Nearest(name, names);
+  return "column " + Quoted(name) + " does not exist; " + ShownColumns(names) +
+         (near ? "; did you mean " + Quoted(*near) + "?" : "");
+}
 
 Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::string> names,
                                 const HeaderRecord& record) {

@@ -27,6 +27,10 @@ struct HeaderRecord {
   size_t row_fields = 0;  // number of fields in each of the first rows; 0: unknown, or they differ
 };
 
+// Returns the message for a column that is not among the columns of the files: it lists them, and
+// suggests the nearest one.
+std::string NoSuchColumn(const std::string& name, const std::vector<std::string>& names);
+
 // Resolves the spec's columns against the header. A text is a name if the file has a header. An
 // integer is always a 0-based position. `columns: auto` selects every column that is not a label,
 // the weight or the validation marker.
