@@ -197,9 +197,10 @@ int RunPredict(const CommandContext& context) {
     return FailedWork(context, result.status());
   }
   const int64_t elapsed_ms = MsSince(start);
+  const std::vector<std::string>& notes = prepared->scan.input.notes;
   context.console.Out(context.options.json
-                          ? JsonLine(PredictJson(*result, elapsed_ms))
-                          : PredictText(*result, elapsed_ms, context.console.out_color()));
+                          ? JsonLine(PredictJson(*result, notes, elapsed_ms))
+                          : PredictText(*result, notes, elapsed_ms, context.console.out_color()));
   return kExitSuccess;
 }
 
@@ -230,12 +231,6 @@ int RunEvaluate(const CommandContext& context) {
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
   const auto prepared = Prepare(context, *job);
   if (!prepared.ok()) return FailedPlan(context, prepared.status());
-  const spec::Schema& trained = prepared->model.document.schema;
-  if (trained.weight >= 0 && prepared->scan.input.schema.weight < 0) {
-    context.console.Err("note: the rows have no column '" +
-                        Printable(trained.names[static_cast<size_t>(trained.weight)]) +
-                        "' with weights, as those of the training had; each counts 1\n");
-  }
   if (s.report) {
     const Status may =
         scoring::CheckReportPath(context.files, prepared->scan.input, job->output.path);
@@ -252,9 +247,10 @@ int RunEvaluate(const CommandContext& context) {
   const spec::ScoringResult result =
       scoring::ResultOf(prepared->model, *evaluation, s.report.value_or(""));
   const int64_t elapsed_ms = MsSince(start);
+  const std::vector<std::string>& notes = prepared->scan.input.notes;
   context.console.Out(context.options.json
-                          ? JsonLine(EvaluateJson(result, elapsed_ms))
-                          : EvaluateText(result, elapsed_ms, context.console.out_color()));
+                          ? JsonLine(EvaluateJson(result, notes, elapsed_ms))
+                          : EvaluateText(result, notes, elapsed_ms, context.console.out_color()));
   return kExitSuccess;
 }
 

@@ -48,6 +48,12 @@ std::string UnseenText(const spec::UnseenCounts& unseen) {
   return text.empty() ? text : text + "\n";
 }
 
+std::string NotesText(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += "note: " + Printable(note, 1000) + "\n";
+  return text;
+}
+
 Json RejectsJson(const std::vector<Status>& rejects) {
   Json list = Json::array();
   for (const Status& reject : rejects) list.push_back(ErrorJson(std::nullopt, reject)["error"]);
@@ -71,48 +77,54 @@ Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int
           {"rejected", rejected}};
 }
 
-std::string PredictText(const spec::ScoringResult& r, int64_t elapsed_ms, bool color) {
+std::string PredictText(const spec::ScoringResult& r, const std::vector<std::string>& notes,
+                        int64_t elapsed_ms, bool color) {
   const std::string output = Printable(r.output, 400);
   std::string text = Colored("scored " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + ", " + HumanCount(Pace(r.rows, elapsed_ms)) +
                      " rows/s\n";
   text += RejectsText(r.rejected, r.first_rejects,
                       r.rejected == 1 ? "has no prediction" : "have no prediction", color);
-  text += UnseenText(r.unseen);
+  text += UnseenText(r.unseen) + NotesText(notes);
   std::vector<std::vector<std::string>> rows = {
       {"output", output + " (" + std::to_string(r.parts) + (r.parts == 1 ? " part)" : " parts)")}};
   if (r.reject_parts > 0) rows.push_back({"rejects", output + "/" + scoring::kRejectsDirectory});
   return text + LeftTable(rows, "");
 }
 
-Json PredictJson(const spec::ScoringResult& r, int64_t elapsed_ms) {
+Json PredictJson(const spec::ScoringResult& r, const std::vector<std::string>& notes,
+                 int64_t elapsed_ms) {
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
           {"parts", r.parts},
           {"unseen_values", r.unseen},
+          {"notes", notes},
           {"output", r.output},
           {"format", r.format},
           {"rejects", RejectsJson(r.first_rejects)},
           {"seconds", Seconds(elapsed_ms)}};
 }
 
-std::string EvaluateText(const spec::ScoringResult& r, int64_t elapsed_ms, bool color) {
+std::string EvaluateText(const spec::ScoringResult& r, const std::vector<std::string>& notes,
+                         int64_t elapsed_ms, bool color) {
   std::string text = Colored("evaluated " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + "\n";
   text += RejectsText(r.rejected, r.first_rejects, "could not be evaluated", color);
-  text += UnseenText(r.unseen) + "\n";
+  text += UnseenText(r.unseen) + NotesText(notes) + "\n";
   text += MetricsText("data", *r.metrics, r.classes);
   if (!r.output.empty()) text += "\n" + LeftTable({{"report", Printable(r.output, 400)}}, "");
   return text;
 }
 
-Json EvaluateJson(const spec::ScoringResult& r, int64_t elapsed_ms) {
+Json EvaluateJson(const spec::ScoringResult& r, const std::vector<std::string>& notes,
+                  int64_t elapsed_ms) {
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
           {"unknown_labels", r.metrics->unknown_labels},
           {"unseen_values", r.unseen},
+          {"notes", notes},
           {"metrics", Json::parse(bundle::MetricsJsonText(*r.metrics, r.classes))},
           {"report", r.output.empty() ? Json() : Json(r.output)},
           {"rejects", RejectsJson(r.first_rejects)},
@@ -123,14 +135,14 @@ std::string ScoredJobText(const spec::JobSnapshot& job, bool color) {
   const spec::ScoringResult& r = *job.scored();
   const std::string head = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                            Colored("succeeded", Ink::kGreen, color) + "\n";
-  return head + (r.metrics ? EvaluateText(r, job.profiling_phase_ms, color)
-                           : PredictText(r, job.profiling_phase_ms, color));
+  return head + (r.metrics ? EvaluateText(r, {}, job.profiling_phase_ms, color)
+                           : PredictText(r, {}, job.profiling_phase_ms, color));
 }
 
 Json ScoredJobJson(const spec::JobSnapshot& job) {
   const spec::ScoringResult& r = *job.scored();
-  Json json =
-      r.metrics ? EvaluateJson(r, job.profiling_phase_ms) : PredictJson(r, job.profiling_phase_ms);
+  Json json = r.metrics ? EvaluateJson(r, job.notes, job.profiling_phase_ms)
+                        : PredictJson(r, job.notes, job.profiling_phase_ms);
   json["job"] = ToString(job.job);
   return json;
 }

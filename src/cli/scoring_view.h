@@ -4,11 +4,11 @@
 //
 // As JSON, the last line:
 //   {"status":"SUCCEEDED","rows":..,"rejected":..,"parts":..,"unseen_values":{COLUMN:ROWS,..},
-//    "output":"..","format":"csv",
+//    "notes":[..],"output":"..","format":"csv",
 //    "rejects":[{"code":..,"message":..,"file":..,"row":..,"column":..,"offset":..},..],
 //    "seconds":..}
 //   {"status":"SUCCEEDED","rows":..,"rejected":..,"unknown_labels":..,
-//    "unseen_values":{COLUMN:ROWS,..},"metrics":{..},"report":".."|null,
+//    "unseen_values":{COLUMN:ROWS,..},"notes":[..],"metrics":{..},"report":".."|null,
 //    "rejects":[..],"seconds":..}
 // Before it, once a second:
 //   {"event":"progress","shards":..,"shards_total":..,"rows":..,"rejected":..}
@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "src/cli/json_view.h"
 #include "src/spec/shard_score.h"
@@ -27,15 +28,20 @@ namespace espalier::cli {
 std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms);
 Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int64_t rejected);
 
-std::string PredictText(const spec::ScoringResult& result, int64_t elapsed_ms, bool color);
-Json PredictJson(const spec::ScoringResult& result, int64_t elapsed_ms);
+// `notes`: spec::InputPlan::notes.
+std::string PredictText(const spec::ScoringResult& result, const std::vector<std::string>& notes,
+                        int64_t elapsed_ms, bool color);
+Json PredictJson(const spec::ScoringResult& result, const std::vector<std::string>& notes,
+                 int64_t elapsed_ms);
 
 // REQUIRES: result.metrics.
-std::string EvaluateText(const spec::ScoringResult& result, int64_t elapsed_ms, bool color);
-Json EvaluateJson(const spec::ScoringResult& result, int64_t elapsed_ms);
+std::string EvaluateText(const spec::ScoringResult& result, const std::vector<std::string>& notes,
+                         int64_t elapsed_ms, bool color);
+Json EvaluateJson(const spec::ScoringResult& result, const std::vector<std::string>& notes,
+                  int64_t elapsed_ms);
 
-// Return the result of a cluster job that has succeeded. The JSON object also contains the job.
-// REQUIRES: job.scored().
+// Return the result of a cluster job that has succeeded. The JSON object also contains the job. The
+// text has no notes, because a view shows them when the job is planned. REQUIRES: job.scored().
 std::string ScoredJobText(const spec::JobSnapshot& job, bool color);
 Json ScoredJobJson(const spec::JobSnapshot& job);
 

@@ -50,6 +50,7 @@ void CoordinatorCore::On(const Submit& event) {
   s.output = submission.output;
   s.leaves = submission.leaves;
   s.inferred = spec::InferredText(submission.input->schema);
+  s.notes = submission.input->notes;
   s.submitted_ms = now_ms_;
   for (const spec::Shard& shard : submission.input->shards)
     s.input_bytes += shard.end - shard.begin;

@@ -95,8 +95,8 @@ struct JobSnapshot {
   std::vector<std::string> workers;  // names
   // Types other than numbers that `columns: auto` found (InferredText).
   std::string inferred;
-  // Decisions that the profiling pass made differently from the sample of the rows, and likely
-  // problems in the table. One line each.
+  // Notes of the plan (InputPlan::notes), decisions that the profiling pass made differently from
+  // the sample of the rows, and likely problems in the table. One line each.
   std::vector<std::string> notes;
   int64_t leaves = 0;
   Generation generation;

@@ -105,6 +105,7 @@ spec::JobSnapshot ScoredJob(spec::JobKind kind) {
   spec::JobSnapshot job = ScoringJob(kind);
   job.state = spec::JobState::kSucceeded;
   job.profiling_phase_ms = 2000;
+  job.notes = {"each counts 1"};
   spec::ScoringResult result{
       .rows = 1000, .rejected = 1, .output = "/out", .parts = 2, .format = "csv"};
   if (kind == spec::JobKind::kEvaluate) {
@@ -149,6 +150,7 @@ TEST_CASE("a scoring job's result is shown like that of a local run") {
   CHECK(ResultText(evaluated, 0).find("evaluated 1,000 rows") != std::string::npos);
   CHECK(OutcomeJson(evaluated, 0)["metrics"]["accuracy"] == 0.5);
   CHECK(OutcomeJson(evaluated, 0)["report"] == "/out");
+  CHECK(OutcomeJson(evaluated, 0)["notes"] == Json::array({"each counts 1"}));
 }
 
 TEST_CASE("a prediction is shown with its parts and its rejects") {
@@ -162,13 +164,13 @@ TEST_CASE("a prediction is shown with its parts and its rejects") {
   result.first_rejects = {
       BadInput("it is no number").At({.file = "t.csv", .row = 9, .column = "a"}),
       BadInput("it is no number either")};
-  const std::string text = PredictText(result, 2000, false);
+  const std::string text = PredictText(result, {}, 2000, false);
   for (const char* words : {"scored 1,234,567 rows", "617,283 rows/s", "2 rows have no prediction",
                             "it is no number", "/out (3 parts)", "/out/_rejects"}) {
     INFO(text);
     CHECK(text.find(words) != std::string::npos);
   }
-  const Json json = PredictJson(result, 2000);
+  const Json json = PredictJson(result, {}, 2000);
   CHECK(json["rows"] == 1234567);
   CHECK(json["rejects"][0]["row"] == 9);
   CHECK(json["rejects"][1]["row"].is_null());
@@ -180,21 +182,24 @@ TEST_CASE("a prediction is shown with its parts and its rejects") {
 TEST_CASE("unseen values are counted by column, the largest first") {
   spec::ScoringResult result{.rows = 20, .output = "/out", .parts = 1, .format = "csv"};
   result.unseen = {{"city", 1}, {"job", 12}};
-  CHECK(PredictText(result, 1, false).find("\nunseen or rare values: job 12 rows, city 1 row\n") !=
-        std::string::npos);
-  CHECK(PredictJson(result, 1)["unseen_values"] == Json({{"city", 1}, {"job", 12}}));
+  CHECK(PredictText(result, {}, 1, false)
+            .find("\nunseen or rare values: job 12 rows, city 1 row\n") != std::string::npos);
+  CHECK(PredictJson(result, {}, 1)["unseen_values"] == Json({{"city", 1}, {"job", 12}}));
   result.metrics = spec::Metrics{.rows = 20, .weight = 20, .accuracy = 0.5};
   result.metrics->unknown_labels = 10;
-  const std::string text = EvaluateText(result, 1, false);
+  const std::string text = EvaluateText(result, {}, 1, false);
   CHECK(text.find("unseen or rare values: job 12 rows") != std::string::npos);
+  CHECK(EvaluateText(result, {"seen before"}, 1, false).find("\nnote: seen before\n\n") !=
+        std::string::npos);
+  CHECK(EvaluateJson(result, {"seen before"}, 1)["notes"] == Json::array({"seen before"}));
   CHECK(text.find("10 rows have a label") != std::string::npos);
-  const Json json = EvaluateJson(result, 1);
+  const Json json = EvaluateJson(result, {}, 1);
   CHECK(json["unseen_values"]["city"] == 1);
   CHECK(json["unknown_labels"] == 10);
   CHECK(json["metrics"]["unknown_labels"] == 10);
   CHECK(json["metrics"]["warnings"].size() == 1);
   for (int i = 0; i < 20; ++i) result.unseen["c" + std::to_string(i)] = 2;
-  CHECK(PredictText(result, 1, false).find("and 12 more columns") != std::string::npos);
+  CHECK(PredictText(result, {}, 1, false).find("and 12 more columns") != std::string::npos);
 }
 
 TEST_CASE("metrics of several targets are shown by target") {
@@ -207,11 +212,11 @@ TEST_CASE("metrics of several targets are shown by target") {
   CHECK(text.find("note: data: r2 of 'v' is 0 by convention") != std::string::npos);
   spec::ScoringResult result{.rows = 9};
   result.metrics = m;
-  const Json json = EvaluateJson(result, 1)["metrics"];
+  const Json json = EvaluateJson(result, {}, 1)["metrics"];
   REQUIRE(json["per_target"].size() == 2);
   CHECK(json["per_target"][0] == Json({{"target", "u"}, {"rmse", 1.5}, {"mae", 1}, {"r2", 0.25}}));
   result.metrics->targets.pop_back();
-  CHECK_FALSE(EvaluateJson(result, 1)["metrics"].contains("per_target"));
+  CHECK_FALSE(EvaluateJson(result, {}, 1)["metrics"].contains("per_target"));
 }
 
 TEST_CASE("progress is a share of the shards") {

@@ -251,6 +251,33 @@ TEST_CASE("a scan that cannot be planned has its own messages") {
   CHECK(f.Plan({f.dir / "none.csv"}).status().code() == StatusCode::kNotFound);
 }
 
+TEST_CASE("a scan for metrics notes training rows and missing weights") {
+  ScanFixture f;
+  const std::string path = f.dir.Put("t.csv", "a,b,y\n1,2,p\n");
+  const auto notes = [&](bool labels = true) {
+    const auto scan = f.Plan({path}, labels);
+    INFO(scan.status().ToString());
+    REQUIRE(scan.ok());
+    return scan->input.notes;
+  };
+  CHECK(notes().empty());
+  for (const std::string& trained : {path, f.dir / "*.csv", f.dir.path()}) {
+    f.job.data.train = {"/data/other.csv", trained};
+    REQUIRE(notes().size() == 1);
+    CHECK_THAT(notes()[0], Says("the model was trained on rows of '" + path + "'; metrics of"));
+    CHECK(notes(false).empty());
+  }
+  for (const std::string& other : {f.dir / "x*.csv", f.dir / "t", f.dir / "*/*.csv"}) {
+    f.job.data.train = {other};
+    CHECK(notes().empty());
+  }
+  f.job.data.weight = std::string("w");
+  f.schema = {{"a", "b", "y", "w"}, {0, 1}, {2}};
+  f.schema.weight = 3;
+  REQUIRE(notes().size() == 1);
+  CHECK_THAT(notes()[0], Says("the rows have no column 'w' with weights ... each counts 1"));
+}
+
 TEST_CASE("advice about a table to score is about its files") {
   ScanFixture f;
   const auto refused = [&f](const std::string& name, const std::string& text) {

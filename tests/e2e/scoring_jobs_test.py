@@ -103,7 +103,14 @@ class ScoringJobsTest(EspalierTest):
             there = cluster.result("evaluate", model, data)
             for key in ("status", "rows", "rejected", "rejects", "metrics", "report"):
                 self.assertEqual(there[key], here[key], key)
-            out, _ = cluster.espalier("evaluate", model, data)
+            self.assertEqual(here["notes"], [])
+            with open(os.path.join(model, "model.json")) as f:
+                train = json.load(f)["spec"]["data"]["train"][0]
+            here = self.result("evaluate", model, train)["notes"]
+            self.assertRegex(here[0], "^the model was trained on rows of '%s'" % train)
+            self.assertEqual(cluster.result("evaluate", model, train)["notes"], here)
+            out, _ = cluster.espalier("evaluate", model, train)
+            self.assertIn("note: " + here[0], out)
             self.assertIn("evaluated", out)
             self.assertIn("data", out)
             out, _ = cluster.espalier("list")

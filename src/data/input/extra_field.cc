@@ -152,7 +152,7 @@ std::string ExtraFieldText(const std::string& path, Extra extra) {
                 "of R, is left out"
           : "the lines of " + QuotedPath(path) +
                 " end with a delimiter; the empty field after it is left out";
-  return which + " (data.csv.extra_field)";
+  return which + advice::kFieldLeftOut.training;
 }
 
 }  // namespace espalier::data

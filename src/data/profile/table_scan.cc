@@ -13,6 +13,7 @@
 #include "src/data/table/advice.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/schema.h"
+#include "src/storage/glob.h"
 
 namespace espalier::data {
 namespace {
@@ -32,6 +33,35 @@ Status Reworded(const Status& error) {
   if (message == error.message()) return error;
   const Status said(error.code(), message);
   return error.position() ? said.At(*error.position()) : said;
+}
+
+// Returns whether a training pattern names the listed file.
+bool Names(const std::string& pattern, const std::string& path) {
+  if (!storage::HasGlob(pattern)) return path == pattern || path.starts_with(pattern + "/");
+  const auto levels = [](const std::string& text) {
+    return std::count(text.begin(), text.end(), '/');
+  };
+  return levels(path) == levels(pattern) && storage::GlobMatches(pattern, path);
+}
+
+// Adds notes that a reader of the metrics needs.
+void AddNotes(const ScanRequest& request, spec::InputPlan* input) {
+  if (!request.labels) return;
+  const spec::Schema& trained = request.schema;
+  if (trained.weight >= 0 && input->schema.weight < 0) {
+    input->notes.push_back("the rows have no column " +
+                           Quoted(trained.names[static_cast<size_t>(trained.weight)]) +
+                           " with weights, as those of the training had; each counts 1");
+  }
+  for (const spec::InputFile& file : input->files) {
+    const std::vector<std::string>& patterns = request.job.data.train;
+    const bool known = std::any_of(patterns.begin(), patterns.end(),
+                                   [&](const auto& pattern) { return Names(pattern, file.path); });
+    if (!known) continue;
+    input->notes.push_back("the model was trained on rows of " + QuotedPath(file.path) +
+                           "; metrics of other rows are usually worse");
+    return;
+  }
 }
 
 class ScanPlanner {
@@ -55,6 +85,7 @@ class ScanPlanner {
     Result<spec::InputPlan> planned = PlanTable(files_, data, request_.shard_bytes);
     if (!planned.ok()) return Reworded(planned.status());
     plan_.input = *std::move(planned);
+    for (std::string& note : plan_.input.notes) note = ForScoring(std::move(note));
     data.features.groups = std::move(groups);
     for (spec::InputFile& file : plan_.input.files) file.role = spec::FileRole::kTest;
     if (format == spec::DataFormat::kLibsvm) {
@@ -365,12 +396,16 @@ class ScanPlanner {
 Result<ScanPlan> PlanScan(const storage::FileSystem& files, const ScanRequest& request) {
   Result<ScanPlan> plan = ScanPlanner(files, request, true).Plan();
   const int32_t weight = request.labels ? request.schema.weight : -1;
-  if (plan.ok() || weight < 0) return plan;
-  // If only the weight column is missing, no prediction depends on it.
-  Result<ScanPlan> bare = ScanPlanner(files, request, false).Plan();
-  if (!bare.ok()) return bare;
-  const std::vector<std::string>& names = bare->input.schema.names;
-  return std::count(names.begin(), names.end(), request.schema.names[weight]) > 0 ? plan : bare;
+  if (!plan.ok() && weight >= 0) {
+    // If only the weight column is missing, no prediction depends on it.
+    Result<ScanPlan> bare = ScanPlanner(files, request, false).Plan();
+    if (!bare.ok()) return bare;
+    const std::vector<std::string>& names = bare->input.schema.names;
+    const std::string& name = request.schema.names[static_cast<size_t>(weight)];
+    if (std::count(names.begin(), names.end(), name) == 0) plan = std::move(bare);
+  }
+  if (plan.ok()) AddNotes(request, &plan->input);
+  return plan;
 }
 
 Result<ScanPlan> ResumeScan(const storage::FileSystem& files, const ScanRequest& request,

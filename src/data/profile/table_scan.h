@@ -49,7 +49,8 @@ struct ScanRequest {
 // LIBSVM text has the indices of the model.
 //
 // The schema has no weight, so that each row counts 1, for LIBSVM text and for named columns that
-// do not include the weight column.
+// do not include the weight column. If labels are requested, a note states this, and another note
+// states that the model was trained on one of the files.
 //
 // Errors: kInvalidArgument, if a column is missing, kept twice or holds lists, or if a number or a
 // date of the model has another Parquet type, such as durations; those of PlanTable.

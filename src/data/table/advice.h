@@ -44,6 +44,7 @@ inline constexpr Advice kExtraField = {
     ". Set data.csv.extra_field: first to leave out the first field, the row names of R, or last "
     "to leave out an empty last one; or quote fields that hold a delimiter",
     ". Take the field without a name out of the file, or quote fields that hold a delimiter"};
+inline constexpr Advice kFieldLeftOut = {" (data.csv.extra_field)", ""};
 inline constexpr Advice kUnnamedField = {
     ". Name it in the header, or set data.csv.extra_field: none if it is a column",
     ". Name it in the header, or take it out of the file"};
