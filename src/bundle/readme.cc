@@ -51,14 +51,12 @@ std::string MetricsLine(const char* set, const spec::Metrics& m) {
 }
 
 std::string Layers(const ModelDocument& d) {
-  const spec::InputShape inputs = spec::InputsOf(d.preprocessing);
-  int64_t width = inputs.dense + inputs.numbers.count * inputs.numbers.width;
-  for (const spec::CodedInput& coded : inputs.coded) {
-    width += coded.embedding == 0 ? coded.codes : coded.embedding;
-  }
-  std::string text = std::to_string(width);
-  for (const int64_t width : d.job.model.hidden) text += " - " + std::to_string(width);
-  return text + " - " + std::to_string(spec::AnswersOf(d.job.model.task, d.preprocessing));
+  const spec::ModelSpec& model = d.job.model;
+  std::string text = std::to_string(spec::InputsOf(d.preprocessing).width());
+  for (const int64_t width : model.hidden) text += " - " + std::to_string(width);
+  const bool binary = model.task == spec::Task::kClassification &&
+                      spec::EffectiveLoss(model) == spec::Loss::kBinaryCrossEntropy;
+  return text + " - " + std::to_string(binary ? 1 : spec::AnswersOf(model.task, d.preprocessing));
 }
 
 const char* MeaningOfOutputs(const ModelDocument& d) {

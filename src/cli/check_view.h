@@ -78,7 +78,7 @@ struct CheckReport {
   std::vector<ColumnSummary> features;  // in the order of the model's inputs
   std::vector<ColumnSummary> targets;   // regression, multilabel
   std::vector<LabelSummary> labels;     // classification, in class order
-  std::vector<int64_t> layers;          // widths: inputs, hidden, outputs
+  std::vector<int64_t> layers;          // widths: inputs (spec::InputShape::width), hidden, outputs
   int64_t parameters = 0;
   int64_t leaves = 0, batch = 0, steps_per_epoch = 0;
   int64_t fits = 1, folds = 0;  // averaged fits; folds of the rows, 0: none

@@ -337,7 +337,7 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
     report->features[i].name = profile.preprocessing.features[i].name;
     report->features[i].encoding = EncodingOf(profile.preprocessing.features[i]);
   }
-  report->layers = {shape.layers.front().in};
+  report->layers = {inputs.width()};
   for (const model::LayerShape& layer : shape.layers) report->layers.push_back(layer.out);
   report->parameters = model::ParameterCount(shape);
   report->leaves = spec::LeafCount(spec.train);

@@ -180,6 +180,12 @@ bool SoundRange(const FittedTarget& target) {
   return target.range.empty() || (target.range.size() == 2 && target.range[0] <= target.range[1]);
 }
 
+int64_t InputShape::width() const {
+  int64_t count = dense + numbers.count * numbers.width;
+  for (const CodedInput& c : coded) count += c.embedding == 0 ? c.codes : c.embedding;
+  return count;
+}
+
 InputShape InputsOf(const Preprocessing& preprocessing) {
   InputShape shape;
   for (const FittedFeature& feature : preprocessing.features) {

@@ -332,6 +332,8 @@ struct InputShape {
   InputShape() = default;
   // Makes a shape of numbers only.
   InputShape(int64_t numbers) : dense(numbers) {}  // NOLINT: a shape like any other
+  // Returns the number of inputs of the first layer, all one-hot inputs included.
+  int64_t width() const;
   int64_t dense = 0;
   EmbeddedNumbers numbers;
   std::vector<CodedInput> coded;

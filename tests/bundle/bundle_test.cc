@@ -345,7 +345,7 @@ TEST_CASE("a bundle is four files that depend on the weights only") {
   REQUIRE(document.ok());
   CHECK(document->weights_sha256 == bundle.weights_sha256);
   const std::string& readme = bundle.files.at(kReadmeFile);
-  CHECK(readme.find("4 - 3 - 2 units, 3 parameters, 77 steps") != std::string::npos);
+  CHECK(readme.find("4 - 3 - 1 units, 3 parameters, 77 steps") != std::string::npos);
   CHECK(readme.find(bundle.weights_sha256) != std::string::npos);
   CHECK(readme.find("espalier predict . TABLE --output PREDICTIONS") != std::string::npos);
   d.job.output.path = "/moved";

@@ -144,6 +144,8 @@ class ColumnsTest(EspalierTest):
             text = f.read()
         for words in ("layers.0.one_hot.k.weight", "layers.0.embeddings.k.weight"):
             self.assertIn(words, text)
+        layers = self.result("check", self.job("checked", spec))["layers"]
+        self.assertIn(" %s units" % " - ".join(map(str, layers)), text)
 
     def test_a_killed_worker_changes_no_bit(self):
         spec = self.spec(self.table("a.csv", rows_of(1500, 1)), epochs=400)
