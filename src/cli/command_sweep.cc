@@ -19,6 +19,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/coordinator_address.h"
 #include "src/cli/exit_code.h"
+#include "src/cli/format.h"
 #include "src/cli/job_file.h"
 #include "src/cli/job_tokens.h"
 #include "src/cli/json_view.h"
@@ -313,7 +314,7 @@ class SweepCommand {
     context_.console.Out(line + ", " +
                          (!done       ? "failed"
                           : run.refit ? "trained on all rows"
-                                      : sweep_.metric + " " + ShortestDouble(outcome.value)) +
+                                      : sweep_.metric + " " + FormatValue(outcome.value)) +
                          "\n");
   }
 

@@ -105,7 +105,7 @@ std::string RefitText(const config::Sweep& sweep, const std::optional<Refit>& re
     case SweepState::kDone:
       return "and on all rows" +
              (refit->epochs
-                  ? ", for the mean best epoch of the folds: " + ShortestDouble(*refit->epochs)
+                  ? ", for the mean best epoch of the folds: " + FormatEpochs(*refit->epochs)
                   : std::string()) +
              "\n  " + Printable(BundleOf(sweep, refit->run), 400) + "\n";
     case SweepState::kFailed:
