@@ -290,6 +290,11 @@ std::string HumanCount(int64_t n) {
   return digits;
 }
 
+std::string Counted(int64_t n, std::string_view noun) {
+  const char* end = n == 1 ? "" : noun.ends_with('s') ? "es" : "s";
+  return HumanCount(n) + " " + std::string(noun) + end;
+}
+
 std::string ShortestDouble(double value) {
   char text[40];
   const auto end = std::to_chars(text, text + sizeof text, value);

@@ -61,6 +61,9 @@ std::string HumanBytes(uint64_t bytes);
 std::string HumanDuration(int64_t ms);
 // Formats a count: 1234567 -> "1,234,567".
 std::string HumanCount(int64_t n);
+// Returns a count of things: "1 row", "1,234 rows", "2 classes". `noun` is singular. Its plural
+// ends in -s, or in -es after s.
+std::string Counted(int64_t n, std::string_view noun);
 // Returns the shortest decimal text that reads back as exactly `value` (std::to_chars).
 std::string ShortestDouble(double value);
 

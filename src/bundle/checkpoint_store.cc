@@ -103,8 +103,8 @@ Status NothingFits(const std::string& directory, const std::vector<Status>& faul
     break;
   }
   const bool whole = told->code() == StatusCode::kFailedPrecondition;
-  std::string message = "none of the " + std::to_string(faults.size()) + " checkpoints in " +
-                        directory + " can be resumed: ";
+  const std::string message = "no checkpoint in " + directory + " can be resumed (found " +
+                              Counted(std::ssize(faults), "checkpoint") + "): ";
   return {whole ? StatusCode::kFailedPrecondition : StatusCode::kDataLoss,
           message + told->message()};
 }

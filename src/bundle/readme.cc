@@ -203,8 +203,8 @@ std::string HowTrained(const ModelDocument& d) {
       "\nTrained with `mode: async`: the weights depend on which worker was quick, and another run "
       "of the job\ngives other ones.";
   if (!d.async) return text + "\n";
-  return text + " Gradients were applied at most " + HumanCount(d.async->largest_lag) +
-         " steps late; " + HumanCount(d.async->refused) + " came later\nand were computed again.\n";
+  return text + " Gradients were applied at most " + Counted(d.async->largest_lag, "step") +
+         " late; " + HumanCount(d.async->refused) + " came later\nand were computed again.\n";
 }
 
 // Describes how to use the model. Commands are written for the bundle's directory.
@@ -347,11 +347,12 @@ std::string InNumpy(const ModelDocument& d) {
 std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors) {
   int64_t parameters = 0;
   for (const spec::TensorInfo& t : tensors) parameters += t.size;
-  std::string out = "# " + MarkdownText(d.job.name, 128) + "\n\nA multi-layer perceptron for " +
-                    spec::Name(d.job.model.task) + ", trained by Espalier: " +
-                    (d.fits > 1 ? std::to_string(d.fits) + " networks of " : "") + Layers(d) +
-                    " units, " + HumanCount(parameters) + " parameters, " + HumanCount(d.steps) +
-                    " steps, " + Rounded(d.epochs) + " epochs.\n\n";
+  std::string out =
+      "# " + MarkdownText(d.job.name, 128) + "\n\nA multi-layer perceptron for " +
+      spec::Name(d.job.model.task) +
+      ", trained by Espalier: " + (d.fits > 1 ? std::to_string(d.fits) + " networks of " : "") +
+      Layers(d) + " units, " + Counted(parameters, "parameter") + ", " + Counted(d.steps, "step") +
+      ", " + Rounded(d.epochs) + (d.epochs == 1 ? " epoch.\n\n" : " epochs.\n\n");
   out += "| rows | count | result |\n|---|---|---|\n" + MetricsLine("training", d.train);
   if (d.validation) out += MetricsLine("validation", *d.validation);
   if (d.test) out += MetricsLine("test", *d.test);

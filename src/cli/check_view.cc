@@ -35,7 +35,7 @@ std::string HostLines(const CheckReport& report) {
     text += (i == 0 ? "" : ", ") + Printable(host, 64) + " " + HumanBytes(Bytes(bytes));
   }
   if (report.hosts.size() > kShown) {
-    text += " and " + std::to_string(report.hosts.size() - kShown) + " more hosts";
+    text += " and " + Counted(static_cast<int64_t>(report.hosts.size() - kShown), "more host");
   }
   return text + "\n";
 }
@@ -58,8 +58,8 @@ std::string WorkerLines(const CheckReport& report) {
   }
   std::string text = LeftTable(rows, "  ");
   if (report.workers->size() > kShown) {
-    text += "  ... and " + HumanCount(static_cast<int64_t>(report.workers->size() - kShown)) +
-            " more workers\n";
+    text += "  ... and " +
+            Counted(static_cast<int64_t>(report.workers->size() - kShown), "more worker") + "\n";
   }
   return text;
 }
@@ -72,12 +72,12 @@ std::string SetTable(const CheckReport& report) {
                     of_training ? "of train" : HumanBytes(Bytes(s.bytes)), HumanCount(s.rows)});
   }
   std::string text = Table(rows, "  ");
-  text += "  " + HumanCount(report.shards) + (report.shards == 1 ? " shard" : " shards");
+  text += "  " + Counted(report.shards, "shard");
   if (report.dropped_rows > 0) {
-    text += ", " + HumanCount(report.dropped_rows) + " rows with nulls dropped";
+    text += ", " + Counted(report.dropped_rows, "row") + " with nulls dropped";
   }
   if (report.skipped_rows > 0) {
-    text += ", " + HumanCount(report.skipped_rows) + " bad rows skipped";
+    text += ", " + Counted(report.skipped_rows, "bad row") + " skipped";
   }
   text += "\n";
   for (const Status& bad : report.skipped) text += "    skipped: " + bad.ToString() + "\n";
@@ -95,8 +95,7 @@ std::string NameList(const std::vector<std::string>& names) {
 }
 
 std::string SchemaLine(const SchemaSummary& schema) {
-  std::string text = "  " + schema.format + ", " + HumanCount(schema.columns) +
-                     (schema.columns == 1 ? " column" : " columns") + ": " +
+  std::string text = "  " + schema.format + ", " + Counted(schema.columns, "column") + ": " +
                      (schema.label.empty() ? "no label" : "label " + NameList(schema.label));
   if (!schema.weight.empty()) text += ", weight " + NameList({schema.weight});
   if (!schema.validation.empty()) text += ", validation by " + NameList({schema.validation});
@@ -116,8 +115,9 @@ std::string EntryTable(const std::vector<ColumnEntry>& columns) {
   }
   std::string text = LeftTable(rows, "  ");
   if (columns.size() > kColumnsShownMax) {
-    text += "  ... and " + HumanCount(static_cast<int64_t>(columns.size() - kColumnsShownMax)) +
-            " more columns (--json has them all)\n";
+    text += "  ... and " +
+            Counted(static_cast<int64_t>(columns.size() - kColumnsShownMax), "more column") +
+            " (--json has them all)\n";
   }
   return text;
 }
@@ -138,8 +138,8 @@ std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
   }
   std::string text = (rows.size() > 1 ? Table(rows, "  ") : "") + encodings;
   if (columns.size() > kColumnsShownMax) {
-    text += "  ... and " + HumanCount(static_cast<int64_t>(columns.size() - kColumnsShownMax)) +
-            " more columns\n";
+    text += "  ... and " +
+            Counted(static_cast<int64_t>(columns.size() - kColumnsShownMax), "more column") + "\n";
   }
   return text;
 }
@@ -151,10 +151,9 @@ std::string FeatureSums(const std::vector<ColumnSummary>& features) {
     nulls += f.stats.nulls;
     constant += f.encoding.empty() && f.stats.count > 0 && f.stats.min == f.stats.max;
   }
-  std::string text = HumanCount(static_cast<int64_t>(features.size())) +
-                     (features.size() == 1 ? " feature" : " features");
+  std::string text = Counted(static_cast<int64_t>(features.size()), "feature");
   if (constant > 0) text += ", " + HumanCount(constant) + " of them constant";
-  return text + ", " + (nulls == 0 ? "no nulls" : HumanCount(nulls) + " nulls");
+  return text + ", " + (nulls == 0 ? "no nulls" : Counted(nulls, "null"));
 }
 
 std::string LabelTable(const std::vector<LabelSummary>& labels) {
@@ -171,8 +170,8 @@ std::string LabelTable(const std::vector<LabelSummary>& labels) {
   }
   std::string text = Table(rows, "  ");
   if (labels.size() > kColumnsShownMax) {
-    text += "  ... and " + HumanCount(static_cast<int64_t>(labels.size() - kColumnsShownMax)) +
-            " more classes\n";
+    text += "  ... and " +
+            Counted(static_cast<int64_t>(labels.size() - kColumnsShownMax), "more class") + "\n";
   }
   return text;
 }
@@ -233,7 +232,7 @@ std::string CheckText(const CheckReport& report, bool color) {
                                                  PartOf(report.folds) + " of the training rows"
                                            : "")},
       {"steps", epochs + HumanCount(report.steps_per_epoch) + " an epoch of " +
-                    HumanCount(report.batch) + " rows each, over " + HumanCount(report.leaves) +
+                    Counted(report.batch, "row") + " each, over " + HumanCount(report.leaves) +
                     (report.leaves == 1 ? " leaf" : " leaves") +
                     " (more workers than leaves do not help)"},
       {"memory", "rows " + HumanBytes(Bytes(report.rows_bytes)) + " (as " + report.storage +

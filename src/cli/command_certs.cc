@@ -182,9 +182,8 @@ int RunCertsIssue(const CommandContext& context) {
     return kExitSuccess;
   }
   context.console.Out("The certificate of " + std::string(security::RoleName(request.role)) + " " +
-                      request.name + ", for " + std::to_string(request.days) + " days, is in " +
-                      *made + "/ (ca.crt, tls.crt and the secret tls.key).\n" +
-                      NextSteps(request, *made));
+                      request.name + ", for " + Counted(request.days, "day") + ", is in " + *made +
+                      "/ (ca.crt, tls.crt and the secret tls.key).\n" + NextSteps(request, *made));
   return kExitSuccess;
 }
 

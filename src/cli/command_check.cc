@@ -306,13 +306,12 @@ CheckReport ReportShards(const spec::JobSpec& spec, const spec::InputPlan& plan,
 std::string EncodingOf(const spec::FittedFeature& feature) {
   if (feature.codes == 0 && feature.embedding == 0) return "";
   if (feature.codes == 0) {
-    return HumanCount(feature.bin_edges.size() - 1) + " bins, embedding of " +
+    return Counted(static_cast<int64_t>(feature.bin_edges.size()) - 1, "bin") + ", embedding of " +
            HumanCount(feature.embedding);
   }
   const auto values = static_cast<int64_t>(feature.vocabulary.size());
-  std::string text = feature.hashed ? "hashed to " + HumanCount(feature.codes)
-                     : values == 1  ? "1 value"
-                                    : HumanCount(values) + " values";
+  std::string text =
+      feature.hashed ? "hashed to " + HumanCount(feature.codes) : Counted(values, "value");
   if (!feature.hashed && feature.codes > values) text += " and others";
   return text +
          (feature.embedding == 0 ? ", one-hot" : ", embedding of " + HumanCount(feature.embedding));

@@ -222,7 +222,7 @@ class SweepCommand {
 
   std::string Count() const {
     const size_t jobs = outcomes_.size() + (sweep_.refits.empty() ? 0 : 1);
-    return HumanCount(static_cast<int64_t>(jobs)) + (jobs == 1 ? " job" : " jobs");
+    return Counted(static_cast<int64_t>(jobs), "job");
   }
   bool Stopping() const { return context_.interrupts.any() || context_.console.out_closed(); }
 

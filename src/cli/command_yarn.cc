@@ -144,8 +144,7 @@ int RunYarnScale(const CommandContext& context) {
   if (context.options.json) {
     context.console.Out(JsonLine({{"service", y.name}, {"workers", y.workers}, {"was", before}}));
   } else {
-    context.console.Out(y.name + " gets " + std::to_string(y.workers) +
-                        (y.workers == 1 ? " worker" : " workers") + "; it had " +
+    context.console.Out(y.name + " gets " + Counted(y.workers, "worker") + "; it had " +
                         std::to_string(before) + ". Running jobs continue meanwhile\n");
   }
   return kExitSuccess;

@@ -364,8 +364,8 @@ std::string ColumnComment(const TableLook& look, const std::vector<std::string>&
   }
   std::string text = LeftTable(rows, "  ");
   if (roles.size() > kColumnsListed) {
-    text += "  ... and " + HumanCount(static_cast<int64_t>(roles.size() - kColumnsListed)) +
-            " more columns\n";
+    text += "  ... and " +
+            Counted(static_cast<int64_t>(roles.size() - kColumnsListed), "more column") + "\n";
   }
   return "Columns, by a sample of the rows:\n" + text;
 }
@@ -476,7 +476,7 @@ std::string Describe(const TableLook& look, const data::JobCompletion::Completed
   }
   std::string text = std::string(spec::NameOf(done.job.model.task)) + " of '" + Printable(label) +
                      "'" + (done.task_why.empty() ? "" : " (" + done.task_why + ")") + " by " +
-                     HumanCount(columns) + (columns == 1 ? " column\n" : " columns\n");
+                     Counted(columns, "column") + "\n";
   const std::string inferred = spec::InferredText(done.input.schema);
   if (!inferred.empty()) text += "  " + Printable(inferred, 2000) + "\n";
   if (!look.csv.empty()) text += "  csv: " + CsvText(look) + "\n";
@@ -557,7 +557,7 @@ std::string ColumnList(const TableLook& look) {
   std::string text = LeftTable(rows, "  ");
   if (look.names().size() <= kColumnsListed) return text;
   return text + "  ... and " +
-         HumanCount(static_cast<int64_t>(look.names().size() - kColumnsListed)) + " more columns\n";
+         Counted(static_cast<int64_t>(look.names().size() - kColumnsListed), "more column") + "\n";
 }
 
 std::string JobNameOf(const std::string& table) {

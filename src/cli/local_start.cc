@@ -47,9 +47,8 @@ Result<LocalClusterOptions> LocalOptions(const CommandContext& context, int work
 void TellStart(const CommandContext& context, const LocalClusterOptions& options) {
   if (context.options.json) return;
   const int workers = options.workers, threads = options.threads;
-  context.console.Out("starting " + std::to_string(workers) +
-                      (workers == 1 ? " worker" : " workers") + " with " + std::to_string(threads) +
-                      (threads == 1 ? " thread" : " threads") + (workers == 1 ? "" : " each") +
+  context.console.Out("starting " + Counted(workers, "worker") + " with " +
+                      Counted(threads, "thread") + (workers == 1 ? "" : " each") +
                       " on this machine\n");
 }
 
@@ -65,8 +64,8 @@ Status AwaitWorkers(rpc::ApiClient& client, int workers, const std::function<Sta
     if (attached.ok() && static_cast<int>(count) >= workers) return Status::Ok();
     ESPALIER_RETURN_IF_ERROR(still());
     if (NowMs() - begin_ms > kRegisterWaitMs) {
-      return DeadlineExceeded(std::to_string(count) + " of " + std::to_string(workers) +
-                              " workers registered within " + HumanDuration(kRegisterWaitMs));
+      return DeadlineExceeded(std::to_string(count) + " of " + Counted(workers, "worker") +
+                              " registered within " + HumanDuration(kRegisterWaitMs));
     }
     std::this_thread::sleep_for(kRegisterPoll);
   }

@@ -142,8 +142,7 @@ std::string Waiting(const spec::JobSnapshot& job) {
 
 std::string WorkerList(const spec::JobSnapshot& job) {
   constexpr size_t kShown = 8;
-  std::string text =
-      std::to_string(job.workers.size()) + (job.workers.size() == 1 ? " worker (" : " workers (");
+  std::string text = Counted(static_cast<int64_t>(job.workers.size()), "worker") + " (";
   for (size_t i = 0; i < std::min(job.workers.size(), kShown); ++i) {
     text += (i > 0 ? ", " : "") + Printable(job.workers[i], 60);
   }

@@ -176,7 +176,7 @@ std::string Headline(const spec::TrainingResult& r, bool color) {
                                              : set + " rmse " + FormatMean(m->rmse, m->weight) +
                                                    ", mae " + FormatMean(m->mae, m->weight) +
                                                    ", r2 " + FormatMean(m->r2, m->weight);
-  return Colored(text, Ink::kBold, color) + " (" + HumanCount(m->rows) + " rows)\n";
+  return Colored(text, Ink::kBold, color) + " (" + Counted(m->rows, "row") + ")\n";
 }
 
 std::string TimeText(const spec::JobSnapshot& job, int64_t client_start_ms) {
@@ -243,7 +243,7 @@ std::string StateName(const spec::JobSnapshot& job) {
 
 // Returns the result of a job in one cell.
 std::string Summary(const spec::ScoringResult& r) {
-  if (!r.metrics) return HumanCount(r.rows) + " rows";
+  if (!r.metrics) return Counted(r.rows, "row");
   return r.metrics->classification ? "accuracy " + FormatShare(r.metrics->accuracy)
                                    : "rmse " + FormatValue(r.metrics->rmse);
 }
@@ -301,9 +301,9 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
   const spec::TrainingResult& r = *job.trained();
   std::string text = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                      Colored("succeeded", Ink::kGreen, color) + ": " + FormatEpochs(r.epochs) +
-                     (r.epochs == 1 ? " epoch of " : " epochs of ") + HumanCount(r.rows_per_epoch) +
-                     " rows, " + HumanCount(r.steps) + " steps; ended by " +
-                     Printable(r.stopped_because) + "\n";
+                     (r.epochs == 1 ? " epoch of " : " epochs of ") +
+                     Counted(r.rows_per_epoch, "row") + ", " + Counted(r.steps, "step") +
+                     "; ended by " + Printable(r.stopped_because) + "\n";
   if (!r.best_epochs.empty()) {
     text += r.fits > 1
                 ? std::to_string(r.fits) + " fits are averaged, with the weights after epoch "
@@ -318,17 +318,17 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
     text += "note: the run was resumed with another " + Printable(a) + "\n";
   }
   if (r.skipped_steps > 0) {
-    text += Colored("skipped " + HumanCount(r.skipped_steps) + " steps that were not finite",
+    text += Colored("skipped " + Counted(r.skipped_steps, "step") +
+                        (r.skipped_steps == 1 ? " that was not finite" : " that were not finite"),
                     Ink::kYellow, color) +
             "\n";
   }
   if (r.skipped_rows > 0) {
-    text +=
-        Colored("skipped " + HumanCount(r.skipped_rows) + " bad rows", Ink::kYellow, color) + "\n";
+    text += Colored("skipped " + Counted(r.skipped_rows, "bad row"), Ink::kYellow, color) + "\n";
   }
   if (r.async) {
     text += "asynchronous: another run gives other weights; gradients were applied at most " +
-            HumanCount(r.async->largest_lag) + " steps late, " + HumanCount(r.async->refused) +
+            Counted(r.async->largest_lag, "step") + " late, " + HumanCount(r.async->refused) +
             " came later and were computed again\n";
   }
   text += Headline(r, color) + "\n" + MetricsTable(r) + ClassTables(r);

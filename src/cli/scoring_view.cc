@@ -19,7 +19,7 @@ int64_t Pace(int64_t rows, int64_t elapsed_ms) {
   return rows * 1000 / std::max<int64_t>(elapsed_ms, 1);
 }
 
-std::string Rows(int64_t rows) { return HumanCount(rows) + (rows == 1 ? " row" : " rows"); }
+std::string Rows(int64_t rows) { return Counted(rows, "row"); }
 
 // Returns the first rejects, one on each line.
 std::string RejectsText(int64_t rejected, const std::vector<Status>& first, const std::string& what,
@@ -43,7 +43,7 @@ std::string UnseenText(const spec::UnseenCounts& unseen) {
             Rows(columns[i].second);
   }
   if (columns.size() > kColumnsShown) {
-    text += ", and " + std::to_string(columns.size() - kColumnsShown) + " more columns";
+    text += ", and " + Counted(static_cast<int64_t>(columns.size() - kColumnsShown), "more column");
   }
   return text.empty() ? text : text + "\n";
 }
@@ -87,7 +87,7 @@ std::string PredictText(const spec::ScoringResult& r, const std::vector<std::str
                       r.rejected == 1 ? "has no prediction" : "have no prediction", color);
   text += UnseenText(r.unseen) + NotesText(notes);
   std::vector<std::vector<std::string>> rows = {
-      {"output", output + " (" + std::to_string(r.parts) + (r.parts == 1 ? " part)" : " parts)")}};
+      {"output", output + " (" + Counted(r.parts, "part") + ")"}};
   if (r.reject_parts > 0) rows.push_back({"rejects", output + "/" + scoring::kRejectsDirectory});
   return text + LeftTable(rows, "");
 }

@@ -23,8 +23,7 @@ void AddText(const std::string& text, Sha256* hash) {
 }
 
 std::string Told(const InputListing& listing) {
-  return HumanCount(listing.files) + (listing.files == 1 ? " file" : " files") + " of " +
-         HumanCount(listing.bytes) + " bytes";
+  return Counted(listing.files, "file") + " of " + Counted(listing.bytes, "byte");
 }
 
 constexpr const char* kHowToMend =

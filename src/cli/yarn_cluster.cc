@@ -238,8 +238,8 @@ Status YarnCluster::Start(yarn::YarnRequest request) {
     return created;
   }
   Say("YARN starts the service " + request.name + ": a coordinator and " +
-      std::to_string(request.workers) + (request.workers == 1 ? " worker" : " workers") + " of " +
-      std::to_string(request.worker.memory_mb) + " MiB");
+      Counted(request.workers, "worker") + " of " + std::to_string(request.worker.memory_mb) +
+      " MiB");
   return {};
 }
 

@@ -6,10 +6,6 @@
 namespace espalier::cli {
 namespace {
 
-std::string Count(int64_t n, const char* noun) {
-  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
-}
-
 // Returns, for example, "job-1 TRAINING (mnist)".
 std::string JobWords(const spec::JobSnapshot& job) {
   return ToString(job.job) + " " + spec::JobStateName(job.state) + " (" + Printable(job.name) + ")";
@@ -67,7 +63,7 @@ std::string YarnText(const YarnView& view) {
                                    : Printable(view.coordinator)) +
          (view.workers ? "" : "; not reached") + "\n";
   if (view.workers) {
-    out += "workers      " + Count(static_cast<int64_t>(view.workers->size()), "worker") +
+    out += "workers      " + Counted(static_cast<int64_t>(view.workers->size()), "worker") +
            " attached\n";
   }
   if (view.jobs) out += "jobs         " + JobsLine(*view.jobs) + "\n";

@@ -59,7 +59,7 @@ void CoordinatorCore::On(const Submit& event) {
   Changed(job);
   Log(LogLevel::kInfo, ToString(id) + " '" + Printable(s.name) +
                            "' accepted: " + HumanBytes(static_cast<uint64_t>(s.input_bytes)) +
-                           " in " + std::to_string(submission.input->shards.size()) + " shards" +
+                           " in " + Counted(std::ssize(submission.input->shards), "shard") +
                            (s.inferred.empty() ? "" : "; " + Printable(s.inferred, 1000)));
   queue_.push_back(id);
   queue_moved_ = true;
@@ -240,8 +240,7 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
   out_.persist.push_back(StartOf(job));
   Changed(job);
   Log(LogLevel::kInfo, ToString(s.job) + " generation " + std::to_string(s.generation.value) +
-                           ": " + std::to_string(workers.size()) +
-                           (workers.size() == 1 ? " worker" : " workers"));
+                           ": " + Counted(std::ssize(workers), "worker"));
 }
 
 void CoordinatorCore::GiveShards(JobRecord& job, std::vector<std::vector<int32_t>> runs) {

@@ -20,11 +20,6 @@ namespace {
 
 std::string Named(const std::string& owner) { return "'" + Printable(owner, 128) + "'"; }
 
-// Returns "1 running job" or "2 running jobs", for example.
-std::string Count(int64_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
-
 bool MayEnd(const std::string& owner, const Requester& by) {
   return by.admin || owner.empty() || owner == by.name;
 }
@@ -93,7 +88,7 @@ Status CoordinatorCore::CheckQuotas(const Submission& submission) const {
     return FindJob(id)->submission.owner == owner;
   });
   if (waiting < options_.owner_waiting_jobs_max) return Status::Ok();
-  return ResourceExhausted(Named(owner) + " has " + Count(waiting, "waiting job") +
+  return ResourceExhausted(Named(owner) + " has " + Counted(waiting, "waiting job") +
                            ", the limit of one owner is " +
                            std::to_string(options_.owner_waiting_jobs_max) +
                            " (owner_waiting_jobs_max of the coordinator). Submit again when one "
@@ -144,10 +139,10 @@ std::string CoordinatorCore::WhyHeld(const JobRecord& job, OwnerUses& uses) cons
   if (held != job.snapshot.job) return "behind " + ToString(held) + ", also of " + owner;
   const OwnerUse& use = uses.at(job.submission.owner);
   if (TooManyRunning(use)) {
-    return owner + " has " + Count(use.running, "running job") + ", the limit of one owner is " +
+    return owner + " has " + Counted(use.running, "running job") + ", the limit of one owner is " +
            std::to_string(options_.owner_running_jobs_max) + " (owner_running_jobs_max)";
   }
-  return "needs " + Count(Least(job), "worker") + ", " + owner + " uses " +
+  return "needs " + Counted(Least(job), "worker") + ", " + owner + " uses " +
          std::to_string(use.workers) + ", the limit of one owner is " +
          std::to_string(options_.owner_workers_max) + " (owner_workers_max)";
 }

@@ -243,8 +243,8 @@ void CoordinatorCore::On(const ProfileMerged& event) {
   NoteProfile(*job);
   ForgetProfile(*job);
   out_.persist.push_back(ProfileRecorded{event.job, job->profile});
-  Log(LogLevel::kInfo, ToString(event.job) + " profiled: " + HumanCount(job->profile->train_rows) +
-                           " training rows");
+  Log(LogLevel::kInfo,
+      ToString(event.job) + " profiled: " + Counted(job->profile->train_rows, "training row"));
   if (job->recovery.since_ms != 0) return;  // too few workers are left
   // The same generation continues, now with leaves.
   const auto ownership = plan::PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),

@@ -71,8 +71,8 @@ std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place, Job
     }
   }
   const int64_t needs = std::max<int64_t>(1, job.submission.workers_min);
-  std::string why = "needs " + std::to_string(needs) + (needs == 1 ? " worker, " : " workers, ") +
-                    std::to_string(free) + (free == 1 ? " is free" : " are free");
+  std::string why = "needs " + Counted(needs, "worker") + ", " + std::to_string(free) +
+                    (free == 1 ? " is free" : " are free");
   constexpr size_t kJobsNamedMax = 4;
   std::string others;
   size_t named = 0;

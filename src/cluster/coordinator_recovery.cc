@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 #include "src/cluster/profiling_shards.h"
 #include "src/plan/ownership.h"
@@ -36,8 +37,8 @@ void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
   r.reached = std::max(r.reached, reached);
   const auto members = static_cast<int64_t>(job.members.size());
   if (r.fruitless > kFruitlessMax + members) {
-    Fail(job, Unavailable("the job lost members " + std::to_string(r.fruitless) +
-                          " times without a step between them; the last time " + why +
+    Fail(job, Unavailable("the job lost members " + Counted(r.fruitless, "time") +
+                          " without a step between them; the last time " + why +
                           ". See the workers' logs: possible causes are too little memory "
                           "there, or a network that separates the workers"));
     return;

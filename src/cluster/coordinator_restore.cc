@@ -221,15 +221,15 @@ void CoordinatorCore::BeginLife() {
       Fail(job, DataLoss("the journal does not hold the job's input; submit it again"));
     } else if (job.merges_tried >= options_.merges_tried_max) {
       // The merge may be what ends the coordinator, so that the other jobs would never run.
-      Fail(job, Internal("the coordinator ended " + std::to_string(job.merges_tried) +
-                         " times while it merged what workers found in the job's input; look for "
+      Fail(job, Internal("the coordinator ended " + Counted(job.merges_tried, "time") +
+                         " while it merged what workers found in the job's input; look for "
                          "the reason in its log, then submit the job again"));
     }
   }
   if (jobs_.empty()) return;
-  Log(LogLevel::kInfo, "the journal contains " + std::to_string(jobs_.size()) +
-                           " jobs: " + std::to_string(queue_.size()) + " to start, " +
-                           std::to_string(workers_.size()) + " members of others awaited");
+  Log(LogLevel::kInfo, "the journal contains " + Counted(std::ssize(jobs_), "job") + ": " +
+                           std::to_string(queue_.size()) + " to start, " +
+                           Counted(std::ssize(workers_), "member") + " of others awaited");
 }
 
 // Repeats the clearing, because the life before may have ended first.

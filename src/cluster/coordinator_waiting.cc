@@ -6,18 +6,10 @@
 #include "src/cluster/coordinator_core.h"
 
 namespace espalier::cluster {
-namespace {
-
-std::string CountOfWorkers(int64_t n) {
-  return std::to_string(n) + (n == 1 ? " worker" : " workers");
-}
-
-}  // namespace
-
 void CoordinatorCore::AwaitWorkers(JobRecord& job, size_t survivors) {
   spec::JobSnapshot& s = job.snapshot;
   Recovery& r = job.recovery;
-  std::string why = "needs " + CountOfWorkers(Least(job)) + ", " + std::to_string(survivors) +
+  std::string why = "needs " + Counted(Least(job), "worker") + ", " + std::to_string(survivors) +
                     (survivors == 1 ? " is left: " : " are left: ") + r.last_words;
   if (r.since_ms != 0 && why == s.waiting_because) return;
   if (r.since_ms == 0) r.since_ms = now_ms_;

@@ -257,8 +257,8 @@ void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello)
     Send(id, Release{options_.incarnation, hello.job, hello.generation,
                      "the coordinator does not count this worker among the job's members"});
   }
-  Log(LogLevel::kInfo, Label(worker) + " attached, " + std::to_string(hello.threads) +
-                           " threads, " + HumanBytes(static_cast<uint64_t>(hello.memory_bytes)));
+  Log(LogLevel::kInfo, Label(worker) + " attached, " + Counted(hello.threads, "thread") + ", " +
+                           HumanBytes(static_cast<uint64_t>(hello.memory_bytes)));
 }
 
 // Handles the same process on a new stream, before the core has noticed that the old one is dead.

@@ -52,8 +52,9 @@ Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, E
   all->totals = std::move(totals);
   if (all->rows == 0 && all->rejected > 0) {
     const Status& first = all->first_rejects[0];
-    const Status error = BadInput("none of the " + std::to_string(all->rejected) +
-                                  " rows can be evaluated; the first of them: " + first.message());
+    const Status error =
+        BadInput("no row can be evaluated (found " + Counted(all->rejected, "row") +
+                 "); the first of them: " + first.message());
     return first.position() ? error.At(*first.position()) : error;
   }
   all->metrics = model::MetricsFromTotals(model.shape, model.document.preprocessing.targets,

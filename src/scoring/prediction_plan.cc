@@ -134,15 +134,15 @@ Status AddPrediction(const PredictSpec& spec, const spec::ShardScore& shard,
     if (result->first_rejects.size() < spec::kRejectsKept) result->first_rejects.push_back(reject);
   }
   if (!spec.rejects_max || result->rejected <= *spec.rejects_max) return {};
-  return Rejected(result->first_rejects[0], "more than " + std::to_string(*spec.rejects_max) +
-                                                " rows cannot be scored, the limit of "
+  return Rejected(result->first_rejects[0], "more than " + Counted(*spec.rejects_max, "row") +
+                                                " cannot be scored, the limit of "
                                                 "--rejects-limit");
 }
 
 Status JudgePrediction(const spec::ScoringResult& result) {
   if (result.rows > 0 || result.rejected == 0) return {};
   return Rejected(result.first_rejects[0],
-                  "none of the " + std::to_string(result.rejected) + " rows can be scored");
+                  "no row can be scored (found " + Counted(result.rejected, "row") + ")");
 }
 
 }  // namespace espalier::scoring

@@ -62,9 +62,9 @@ std::string Head(const ReportInput& in) {
                     name + "</title><style>" + kStyle + "</style></head><body>\n<h1>" + name +
                     "</h1>\n";
   out += "<p>Model " + HtmlText(in.model) + ", evaluated on " + HtmlText(in.data) + ": " +
-         HumanCount(in.evaluation.rows) + " rows";
+         Counted(in.evaluation.rows, "row");
   if (in.evaluation.rejected > 0) {
-    out += ", beside " + HumanCount(in.evaluation.rejected) + " that could not be evaluated";
+    out += ". " + Counted(in.evaluation.rejected, "more row") + " could not be evaluated";
   }
   return out + ".</p>\n<p class=\"small\">SHA-256 of the weights: " +
          HtmlText(in.trained.document.weights_sha256) + "</p>\n";

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/base/thread_pool.h"
 #include "src/base/version.h"
 #include "src/cluster/worker_core.h"
@@ -405,8 +406,8 @@ WorkerEnd RunWorkerDaemon(const config::WorkerOptions& options,
   if (!started.ok()) return {started.status()};
   std::unique_ptr<rpc::PeerNetwork> peers = *std::move(started);
   LogInfo("worker listens on " + peers->address() + ", coordinator " + options.coordinator + ", " +
-          std::to_string(options.threads) +
-          " compute threads, arithmetic: " + surroundings.arithmetic_id);
+          Counted(options.threads, "compute thread") +
+          ", arithmetic: " + surroundings.arithmetic_id);
   WorkerEnd end = Daemon(options, surroundings, std::move(peers), peer_options.dialling).Run();
   LogInfo("worker ends: " + (end.why.ok() ? std::string("as asked") : end.why.ToString()));
   return end;

@@ -27,6 +27,13 @@ TEST_CASE("the nearest word is suggested only if it is close") {
   CHECK(Nearest("LAVEL", columns) == "label");
 }
 
+TEST_CASE("one thing is singular, other counts are plural") {
+  CHECK(Counted(1, "thread") == "1 thread");
+  CHECK(Counted(0, "bad row") == "0 bad rows");
+  CHECK(Counted(1234, "shard") == "1,234 shards");
+  CHECK(Counted(2, "class") == "2 classes");
+}
+
 TEST_CASE("text is made printable and short") {
   CHECK(Printable("a\tb\xff") == "a\\x09b\\xff");
   CHECK(Printable("abcdef", 3) == "abc...");

@@ -242,7 +242,7 @@ std::vector<BadCase> Sets() {
               j.data.bad_rows = {.skip = true, .limit = 1};
             }),
        StatusCode::kBadInput,
-       "more than 1 bad rows ... data.bad_rows ... not a number ... data.null_values",
+       "more than 1 bad row, ... data.bad_rows ... not a number ... data.null_values",
        InputPosition{.file = kParquet, .row = 3, .column = "a", .text = "z"}},
       {"a label for all rows", Parquet(ParquetText({Ints("a"), Ints("y", "[7, 7]")})),
        StatusCode::kBadInput, "all 2 training rows ... label '7' ... two classes", In("y")},

@@ -179,7 +179,7 @@ std::vector<BadCase> SetCases() {
       {"more bad rows than the limit",
        With(With(Csv("a,y\nx,1\n1,2\nz,2\n"), Skip(1)), FeatureList({std::string("a")})),
        StatusCode::kBadInput,
-       "more than 1 bad rows ... data.bad_rows ... not a number ... data.null_values",
+       "more than 1 bad row, ... data.bad_rows ... not a number ... data.null_values",
        At(4, "a", 12, "z")},
       {"every row for validation", Validated("a,v,y\n1,1,1\n2,1,0\n"), StatusCode::kBadInput,
        "data.validation.column: no training rows: all 2 rows ... validation ... false (0)",

@@ -289,7 +289,7 @@ TEST_CASE("bad rows are skipped up to the limit and described") {
   REQUIRE(f.shards[0].profile.skipped.size() == 2);
   CHECK(f.shards[0].profile.skipped[1].position()->row == 4);
   f.job.data.bad_rows.limit = 1;
-  CHECK(f.Error().message().find("more than 1 bad rows") == 0);
+  CHECK(f.Error().message().find("more than 1 bad row") == 0);
 }
 
 // One table as CSV and as Parquet, with each kind of column that CSV can hold.

@@ -386,7 +386,7 @@ class ScoringJobsTest(EspalierTest):
                                 code=1)
         _, there = cluster.espalier("predict", model, data, "--output", output, "--rejects-limit",
                                     "1", code=1)
-        self.assertIn("more than 1 rows cannot be scored", here)
+        self.assertIn("more than 1 row cannot be scored", here)
         self.assertTrue(there.endswith(here), there + here)
         self.assertFalse(os.path.exists(output))
         self.assert_nothing_beside(output)

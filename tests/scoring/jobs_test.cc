@@ -118,7 +118,7 @@ TEST_CASE("too many or only rejects give the local error") {
   const std::vector<spec::ShardScore> nothing(1, {.rejected = 1, .first_rejects = {BadInput("x")}});
   f.spec.rejects_limit.reset();
   CHECK(f.Merge(nothing).status().message() ==
-        "none of the 1 rows can be scored; the first of them: x");
+        "no row can be scored (found 1 row); the first of them: x");
 }
 
 TEST_CASE("shards evaluated separately give the local metrics") {

@@ -160,7 +160,7 @@ TEST_CASE("rows that cannot be scored are rejects with a reason") {
     const auto all = f.Scan(model, {f.dir.Put("all.csv", "a,b\nx,1\ny,2\n")}, false);
     REQUIRE(all.ok());
     const auto none = PredictInto(f, model, *all, {.output = f.dir / "none"});
-    CHECK(none.status().message().find("none of the 2 rows") != std::string::npos);
+    CHECK(none.status().message().find("no row can be scored (found 2 rows)") != std::string::npos);
   }
 }
 

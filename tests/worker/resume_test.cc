@@ -128,7 +128,7 @@ TEST_CASE("damaged checkpoints are skipped and fail only a resumption") {
   f.directory.Put("own.checkpoints/step-000000010.ckpt", "");
   CHECK(f.Begins() == -1);
   f.spec.resume = spec::ResumeSpec{f.spec.output.path, false, false};
-  CHECK_THAT(f.Error(), Contains("none of the 2 checkpoints"));
+  CHECK_THAT(f.Error(), Contains("(found 2 checkpoints)"));
   CHECK(f.Load().status().code() == StatusCode::kDataLoss);
 }
 

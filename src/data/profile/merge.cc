@@ -138,8 +138,8 @@ class Merger {
 
   Status CheckSkipped() const {
     if (result_.skipped_rows <= job_.data.bad_rows.limit) return {};
-    const std::string message = std::to_string(result_.skipped_rows) +
-                                " bad rows; data.bad_rows tolerates " +
+    const std::string message = Counted(result_.skipped_rows, "bad row") +
+                                "; data.bad_rows tolerates " +
                                 std::to_string(job_.data.bad_rows.limit);
     for (const spec::ShardProfile& s : profiles_) {
       if (s.skipped.empty()) continue;

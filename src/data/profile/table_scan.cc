@@ -271,9 +271,9 @@ class ScanPlanner {
       for (const int32_t label : model_.label) position -= without_labels && label < column;
       if (static_cast<size_t>(position) < own) return position;
       return InvalidArgument("the model needs column " + std::to_string(position) +
-                             ", counted from 0; the files have " + std::to_string(own) +
-                             " columns, the table that it was trained on had " +
-                             std::to_string(model_own));
+                             ", counted from 0; the files have " +
+                             Counted(static_cast<int64_t>(own), "column") +
+                             ", the table that it was trained on had " + std::to_string(model_own));
     };
     schema.features.clear();
     for (const int32_t column : model_.features) {

@@ -17,8 +17,7 @@ constexpr size_t kColumnsListed = 10;
 
 // Returns, for example, "the files have 3 columns: 'a', 'b', 'c'".
 std::string ShownColumns(const std::vector<std::string>& names) {
-  std::string out = "the files have " + std::to_string(names.size()) +
-                    (names.size() == 1 ? " column: " : " columns: ");
+  std::string out = "the files have " + Counted(std::ssize(names), "column") + ": ";
   for (size_t i = 0; i < names.size() && i < kColumnsListed; ++i) {
     out += (i ? ", " : "") + Quoted(names[i]);
   }
@@ -78,7 +77,7 @@ class Resolver {
     const std::string column = std::to_string(position);
     return RecordError(record_,
                        field + ": column " + column + " does not exist; the files have " +
-                           std::to_string(names_.size()) + " columns, counted from 0",
+                           Counted(std::ssize(names_), "column") + ", counted from 0",
                        column);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/text.h"
 #include "src/data/table/advice.h"
 
 namespace espalier::data {
@@ -23,9 +24,8 @@ Status EndedBy(const Status& bad) {
 }
 
 Status TooManySkipped(const spec::BadRows& policy, const Status& last) {
-  const std::string limit = std::to_string(policy.limit);
-  return BadInput("more than " + limit +
-                  " bad rows, the limit of data.bad_rows; the last one: " + last.message())
+  return BadInput("more than " + Counted(policy.limit, "bad row") +
+                  ", the limit of data.bad_rows; the last one: " + last.message())
       .At(last.position().value_or(InputPosition{}));
 }
 
