@@ -130,15 +130,9 @@ class TrainRun {
   bool coordinator_died_ = false;
 };
 
-// Returns the table to score in the suggested next step: rows without influence on the model, if
-// any.
-std::string TableOf(const spec::DataSpec& data) {
-  return data.test.empty() ? data.train.front() : data.test.front();
-}
-
-// Runs the job on the cluster and shows its end.
+// Runs the job on the cluster and shows its end. `completed`: the job with the keys of its preset.
 int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
-          const std::string& yaml, const std::string& table) {
+          const std::string& yaml, const spec::JobSpec& completed) {
   TrainRun run(context, cluster, workers);
   Status status = run.Submit(yaml);
   if (!status.ok()) {
@@ -150,7 +144,7 @@ int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
   const FollowEnd end = run.FollowToEnd();
   if (!end.status.ok() || end.last->state != spec::JobState::kSucceeded) run.TellDeaths();
   if (end.status.ok()) {
-    const int code = ShowOutcome(context, end, run.client_start_ms(), table);
+    const int code = ShowOutcome(context, end, run.client_start_ms(), &completed);
     return run.Stopping() ? kExitInterrupted : code;
   }
   return ShowError(context, end.status, run.Stopping() ? kExitInterrupted : kExitJobFailed,
@@ -197,7 +191,7 @@ int RunTrain(const CommandContext& context) {
   TellPreset(context, *completed);
   TellStart(context, *chosen);
   context.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
-  const int code = RunOn(context, cluster, *workers, job->yaml, TableOf(completed->job.data));
+  const int code = RunOn(context, cluster, *workers, job->yaml, completed->job);
   cluster.Stop(code == kExitSuccess ? LocalCluster::kStopWaitMs : LocalCluster::kFailedStopWaitMs);
   context.interrupts.SetEmergency({});
   return code;

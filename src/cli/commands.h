@@ -62,10 +62,10 @@ Result<std::string> ProgramDirectory(const CommandContext& context);
 // Returns the suitable view: JSON lines, a live line, or plain lines.
 std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context);
 
-// Shows the end of a job and returns its exit code. `table` is a table to score, for the suggested
-// next step; empty: unknown. REQUIRES: end.last is final.
+// Shows the end of a job and returns its exit code. `completed` is the job with the keys of its
+// preset, for the suggested next steps; null: unknown. REQUIRES: end.last is final.
 int ShowOutcome(const CommandContext& context, const FollowEnd& end, int64_t client_start_ms,
-                const std::string& table = "");
+                const spec::JobSpec* completed = nullptr);
 
 // Shows an error as text on standard error and, with --json, also as one object on standard output.
 // Returns `code`.

@@ -25,7 +25,7 @@ std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context) {
 }
 
 int ShowOutcome(const CommandContext& context, const FollowEnd& end, int64_t client_start_ms,
-                const std::string& table) {
+                const spec::JobSpec* completed) {
   Console& console = context.console;
   const spec::JobSnapshot& job = *end.last;
   if (job.state != spec::JobState::kSucceeded) {
@@ -42,7 +42,7 @@ int ShowOutcome(const CommandContext& context, const FollowEnd& end, int64_t cli
                            {.drawing = {console.out_unicode(), console.out_color(),
                                         console.live() ? console.Width() : kPlainColumns},
                             .curve = end.curve,
-                            .table = table,
+                            .job = completed,
                             .directory = std::filesystem::current_path(error).string()}));
   }
   if (context.options.json) console.Out(JsonLine(OutcomeJson(job, client_start_ms)));

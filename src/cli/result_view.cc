@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "src/base/text.h"
 #include "src/cli/format.h"
@@ -186,18 +187,51 @@ std::string TimeText(const spec::JobSnapshot& job, int64_t client_start_ms) {
          ", training " + HumanDuration(job.train_phase_ms) + ", total " + HumanDuration(total_ms);
 }
 
+// Returns the validation loss at the end of the last fit as a multiple of its lowest value in that
+// fit. 1: unknown.
+double RiseOf(const spec::TrainingResult& r, const std::vector<CurvePoint>& curve) {
+  // Fits that end early may differ in length. The last one is then only partly seen.
+  const double begin = r.epochs - r.epochs / static_cast<double>(r.fits);
+  double lowest = std::numeric_limits<double>::infinity(), last = lowest;
+  for (const CurvePoint& point : curve) {
+    if (point.epoch <= begin || !std::isfinite(point.validation)) continue;
+    last = point.validation;
+    lowest = std::min(lowest, last);
+  }
+  return lowest > 0 && std::isfinite(lowest) ? last / lowest : 1;
+}
+
+// Returns keys that reduce overfitting and that the job does not set yet.
+std::string UnusedRemedies(const spec::TrainingResult& r, const spec::JobSpec* job) {
+  if (r.best_epochs.empty()) {
+    return job != nullptr && job->train.early_stopping ? "restore_best" : "early_stopping";
+  }
+  if (job == nullptr) return "";
+  const std::vector<double>& dropout = job->model.dropout;
+  const bool drops = std::any_of(dropout.begin(), dropout.end(), [](double d) { return d > 0; });
+  const bool may_drop =
+      !job->model.hidden.empty() && job->train.optimizer.kind != spec::OptimizerKind::kLbfgs;
+  const std::string text = drops || !may_drop ? "" : "dropout";
+  if (job->train.weight_decay > 0) return text;
+  return text.empty() ? "weight_decay" : text + " or weight_decay";
+}
+
 // Returns advice derived from the numbers, at most one sentence.
-std::string Advice(const spec::TrainingResult& r) {
+std::string Advice(const spec::TrainingResult& r, const ResultDetails& details) {
+  constexpr double kClearRise = 1.2;
   if (!(r.train.weight > 0)) {
     return "all steps of the last epoch were skipped: try a lower learning_rate";
   }
   if (!r.validation) return "set data.validation, to measure rows that were not trained on";
-  if (r.fits > 1) return "";  // different fits predict the rows of training and validation
-  if (r.validation->loss > 1.3 * r.train.loss && r.train.loss > 0) {
-    return std::string("the model overfits: try dropout") +
-           (!r.best_epochs.empty() ? " or weight_decay" : ", weight_decay or early_stopping");
+  if (const double rise = RiseOf(r, details.curve); rise > kClearRise) {
+    const std::string keys = UnusedRemedies(r, details.job);
+    if (keys.empty()) return "";
+    return "val_loss ends " + HumanCount(std::llround((rise - 1) * 100)) +
+           " % above its best: try " + keys;
   }
-  if (r.stopped_because == "epochs" || r.stopped_because == "steps") {
+  if (r.fits > 1) return "";  // different fits predict the rows of training and validation
+  const bool close = r.validation->loss <= 1.3 * r.train.loss;
+  if (close && (r.stopped_because == "epochs" || r.stopped_because == "steps")) {
     return "the losses are close: try more epochs or wider layers";
   }
   return "";
@@ -215,11 +249,17 @@ std::string PathWord(const std::string& path, const std::string& directory) {
   return Printable(ShellWord(ShortPath(path, directory)), 400);
 }
 
+// Returns the table to score in the suggested next step: rows without influence on the model, if
+// any.
+std::string TableOf(const spec::DataSpec& data) {
+  return data.test.empty() ? data.train.front() : data.test.front();
+}
+
 std::string NextSteps(const spec::TrainingResult& r, const ResultDetails& details) {
   const std::string bundle = Printable(ShortPath(r.bundle, details.directory), 400);
   const std::string model = PathWord(r.bundle, details.directory);
   const std::string table =
-      details.table.empty() ? "TABLE" : PathWord(details.table, details.directory);
+      details.job == nullptr ? "TABLE" : PathWord(TableOf(details.job->data), details.directory);
   std::vector<std::vector<std::string>> rows = {
       {"evaluate", "espalier evaluate " + model + " " + table + " --report report.html"},
       {"predict", "espalier predict " + model + " " + table + " --output scored"},
@@ -231,7 +271,8 @@ std::string NextSteps(const spec::TrainingResult& r, const ResultDetails& detail
   } else {
     rows.push_back({"Python", "safetensors.numpy.load_file('" + bundle + "/weights.safetensors')"});
   }
-  if (const std::string advice = Advice(r); !advice.empty()) rows.push_back({"tune", advice});
+  if (const std::string advice = Advice(r, details); !advice.empty())
+    rows.push_back({"tune", advice});
   return "\nwhat to try next\n" + LeftTable(rows, "  ");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/cli/learning_curve.h"
+#include "src/spec/job_spec.h"
 #include "src/spec/snapshots.h"
 
 namespace espalier::cli {
@@ -16,9 +17,9 @@ inline constexpr size_t kClassesShownMax = 20;  // more classes: no tables
 // Details of a result in addition to the job.
 struct ResultDetails {
   Drawing drawing;
-  std::vector<CurvePoint> curve;  // fewer than two: no plot
-  std::string table;              // table to score in the suggested next step; empty: unknown
-  std::string directory;          // working directory; paths below it are shown as relative
+  std::vector<CurvePoint> curve;       // fewer than two: no plot
+  const spec::JobSpec* job = nullptr;  // for the suggested next steps; null: unknown
+  std::string directory;               // working directory; paths below it are shown as relative
 };
 
 // Returns the result of a job that succeeded: metrics, tables for classification (up to

@@ -89,9 +89,10 @@ TEST_CASE("UTF-8 is found in a locale in any spelling") {
 }
 
 TEST_CASE("a result ends with commands that have its paths") {
+  spec::JobSpec spec;
+  spec.data.train = {"/tables/new rows.csv"};
   const std::string text =
-      ResultText(SucceededJob(), 0,
-                 {.curve = Falling(5), .table = "/tables/new rows.csv", .directory = "/models"});
+      ResultText(SucceededJob(), 0, {.curve = Falling(5), .job = &spec, .directory = "/models"});
   CHECK_THAT(text,
              Catch::Contains("loss by epoch: * training") &&
                  Catch::Contains("  evaluate  espalier evaluate digits '/tables/new rows.csv' "

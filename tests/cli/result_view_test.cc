@@ -81,6 +81,46 @@ TEST_CASE("missing validation and skipped rows are reported") {
              Catch::Contains("skipped 7 bad rows") && Catch::Contains("set data.validation"));
 }
 
+TEST_CASE("a validation loss that rises at the end gets advice") {
+  spec::JobSnapshot job = SucceededJob();
+  job.trained()->best_epochs = {18};
+  spec::JobSpec spec;
+  spec.data.train = {"t.csv"};
+  spec.model.hidden = {8};
+  const auto with_end = [&](double validation) {
+    return ResultText(
+        job, 0, {.curve = {{1, 0.5, 0.5}, {18, 0.2, 0.4}, {20, 0.1, validation}}, .job = &spec});
+  };
+  CHECK_THAT(with_end(0.41), !Catch::Contains("val_loss ends"));
+  CHECK_THAT(with_end(0.8), Catch::Contains("val_loss ends 100 % above its best: try dropout or "
+                                            "weight_decay\n"));
+  spec.train.weight_decay = 0.02;
+  CHECK_THAT(with_end(0.8), Catch::Contains("above its best: try dropout\n"));
+  spec.model.dropout = {0.1};
+  CHECK_THAT(with_end(0.8), !Catch::Contains("val_loss ends"));
+  job.trained()->best_epochs.clear();
+  CHECK_THAT(with_end(0.8), Catch::Contains("above its best: try early_stopping\n"));
+  spec.train.early_stopping.emplace();
+  CHECK_THAT(with_end(0.8), Catch::Contains("above its best: try restore_best\n"));
+}
+
+TEST_CASE("of several fits the last one decides whether the loss rises") {
+  spec::JobSnapshot job = SucceededJob();  // 20 epochs
+  job.trained()->fits = 2;
+  job.trained()->best_epochs = {2, 2};
+  spec::JobSpec spec;
+  spec.data.train = {"t.csv"};
+  spec.model.hidden = {8};
+  const auto with_end = [&](double validation) {
+    return ResultText(
+        job, 0,
+        {.curve = {{2, 0.5, 0.2}, {10, 0.1, 0.9}, {12, 0.5, 0.4}, {20, 0.1, validation}},
+         .job = &spec});
+  };
+  CHECK_THAT(with_end(0.41), !Catch::Contains("\n  tune"));
+  CHECK_THAT(with_end(0.8), Catch::Contains("val_loss ends 100 % above its best"));
+}
+
 TEST_CASE("asynchronous training warns about reproducibility and lag") {
   spec::JobSnapshot job = SucceededJob();
   CHECK(ResultText(job, 0).find("asynchronous") == std::string::npos);
