@@ -112,7 +112,7 @@ std::string FeaturesDo(const ModelDocument& d) {
   }
   if (indicators) {
     text +=
-        "Behind a feature with `null_indicator` comes one more input, 1 for null and 0 for "
+        "Each feature with `null_indicator` is followed by one more input, 1 for null and 0 for "
         "others.\n";
   }
   if (clips) {
@@ -216,7 +216,7 @@ std::string HowToUse() {
          "preprocessing and NumPy alone:\n`espalier.load(\".\").predict(table)`.\n\n"
          "`espalier export .` writes `model.onnx`, preprocessing included, for ONNX Runtime and "
          "others. It takes\nthe columns as they are. Its metadata lists which ones, in which "
-         "order, one name a line (`dates`:\nwhich of them are dates, as seconds since 1970 in "
+         "order, one name per line (`dates`:\nwhich of them are dates, as seconds since 1970 in "
          "UTC, also where tables write\n20240229; `booleans`: which are 1 or 0):\n\n"
          "```python\n"
          "import numpy as np, onnxruntime\n"
@@ -363,7 +363,7 @@ std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors
       prefix + "layers.0.weight` ([out, in]), `" + prefix +
       "layers.0.bias`, ... |\n"
       "| `model.json` | the job, the columns, the fitted preprocessing, all metrics |\n"
-      "| `history.csv` | one line an evaluation |\n\n"
+      "| `history.csv` | one line per evaluation |\n\n"
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
   out += MeaningOfOutputs(d) + FeaturesDo(d) + LayersDo(d.job.model) +

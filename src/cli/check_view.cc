@@ -231,7 +231,7 @@ std::string CheckText(const CheckReport& report, bool color) {
                          (report.folds > 0 ? "; each holds out a different " +
                                                  PartOf(report.folds) + " of the training rows"
                                            : "")},
-      {"steps", epochs + HumanCount(report.steps_per_epoch) + " an epoch of " +
+      {"steps", epochs + HumanCount(report.steps_per_epoch) + " per epoch, of " +
                     Counted(report.batch, "row") + " each, over " + HumanCount(report.leaves) +
                     (report.leaves == 1 ? " leaf" : " leaves") +
                     " (more workers than leaves do not help)"},
@@ -243,7 +243,7 @@ std::string CheckText(const CheckReport& report, bool color) {
                           ? "evaluations " + HumanBytes(Bytes(report.evaluation_bytes)) +
                                 " (shared among them), "
                           : "") +
-                     "reading up to " + HumanBytes(Bytes(report.reading_bytes)) + " a thread"},
+                     "reading up to " + HumanBytes(Bytes(report.reading_bytes)) + " per thread"},
       {"output", Printable(report.output, 400)}};
   text += "\n" + LeftTable(rows, "");
   if (!report.output_status.ok()) return text;

@@ -113,7 +113,7 @@ void AddOptionalCluster(CLI::App* app, RawArguments* raw) {
 void AddLocalWorkers(CLI::App* app, CliOptions& o) {
   app->add_option("--workers", o.workers,
                   "Worker processes, 1 to " + std::to_string(kLocalWorkersMax) +
-                      " (default: workers.max of the job, or one for each core, at most 4)")
+                      " (default: workers.max of the job, or one per core, at most 4)")
       ->check(CLI::Range(1, kLocalWorkersMax));
   app->add_option("--threads", o.threads,
                   "Compute threads of each worker, 1 to " + std::to_string(kThreadsMax) +
@@ -132,7 +132,7 @@ void AddRun(CLI::App* app, CliOptions& o) {
 }
 
 void AddJson(CLI::App* app, CliOptions& o) {
-  app->add_flag("--json", o.json, "Write JSON to standard output, one object a line");
+  app->add_flag("--json", o.json, "Write JSON to standard output, one object per line");
 }
 
 }  // namespace

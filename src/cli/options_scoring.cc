@@ -70,7 +70,7 @@ void AddCommon(CLI::App* app, RawArguments* raw) {
       ->check(CLI::Range(1, kThreadsMax));
   AddCoordinator(app, "none, the work is done on this machine", raw);
   app->add_flag("--detach", o.detach, "Return as soon as the cluster has accepted the job");
-  app->add_flag("--json", o.json, "Write JSON to standard output, one object a line");
+  app->add_flag("--json", o.json, "Write JSON to standard output, one object per line");
 }
 
 Status CheckData(const ScoringArguments& s) {

@@ -58,7 +58,7 @@ void AddSizes(CLI::App* app, YarnArguments& y) {
 }
 
 void AddYarnJson(CLI::App* app, CliOptions& o) {
-  app->add_flag("--json", o.json, "Write JSON to standard output, one object a line");
+  app->add_flag("--json", o.json, "Write JSON to standard output, one object per line");
 }
 
 Result<int64_t> Megabytes(const std::string& text, const char* flag) {

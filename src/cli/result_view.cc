@@ -442,8 +442,7 @@ std::string LastEvaluations(const spec::JobUpdate& job, const std::string& all_w
   std::string text;
   if (left_out > 0) {
     const spec::TrainingResult* result = job.snapshot.trained();
-    text = HumanCount(static_cast<int64_t>(left_out)) +
-           (left_out == 1 ? " evaluation" : " evaluations") + " before these: " +
+    text = Counted(static_cast<int64_t>(left_out), "earlier evaluation") + ": see " +
            (result != nullptr ? Printable(result->bundle, 400) + "/history.csv, or " : "") + "`" +
            all_with + "`\n";
   }

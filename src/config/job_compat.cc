@@ -104,9 +104,9 @@ Status CheckSparkMlp(Reader& reader, const std::string& path, const SparkMlp& sp
   const bool sound = std::all_of(t.begin(), t.end(), [](double v) { return v >= 0; }) &&
                      std::count(t.begin(), t.end(), 0.0) <= 1;
   if (!sound || static_cast<int64_t>(t.size()) != spark.layers.back()) {
-    return error(
-        "thresholds", std::to_string(t.size()) + " numbers",
-        "one a class, " + std::to_string(spark.layers.back()) + ": each at least 0, one at most 0");
+    return error("thresholds", std::to_string(t.size()) + " numbers",
+                 "one per class, " + std::to_string(spark.layers.back()) +
+                     ": each at least 0, one at most 0");
   }
   return {};
 }

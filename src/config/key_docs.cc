@@ -133,8 +133,8 @@ constexpr KeyDoc kDocs[] = {
     {"data.features.groups[].date_format", "\"%m/%d/%Y\"",
      "How dates are written, as data.features.date_format, which is the default."},
     {"data.features.groups[].encode", "{embedding: 8}",
-     "Encoding of a category. one_hot, the default: one input a value. {embedding: 8}: 8 trained "
-     "numbers a value."},
+     "Encoding of a category. one_hot, the default: one input per value. {embedding: 8}: 8 trained "
+     "numbers per value."},
     {"data.features.groups[].hash", nullptr,
      "Number of buckets that the values of a category are hashed to, for columns with any number "
      "of values. 0: each value has its own code, for at most 10,000 values, or 1,000,000 if "
@@ -271,7 +271,7 @@ constexpr KeyDoc kDocs[] = {
      "Regression. standard, the default: targets have mean 0 and deviation 1 in training, and "
      "predictions are scaled back. none: for loss poisson, which requires it."},
     {"model.thresholds", nullptr,
-     "softmax_cross_entropy: one number a class. The class with the largest probability / "
+     "softmax_cross_entropy: one number per class. The class with the largest probability / "
      "threshold is predicted. By default the most probable one."},
     {"model.positive", "yes",
      "Two classes: label of the positive one, for average_precision and train.threshold. By "

@@ -60,12 +60,13 @@ Status CheckSizes(const spec::ModelSpec& model, const spec::InputShape& shape) {
   if (hidden > 0 && activations != 1 && activations != hidden) {
     return InvalidArgument("model.activation: lists " + HumanCount(activations) +
                            " activations for " + HumanCount(hidden) +
-                           " hidden layers; give one for all or one a layer");
+                           " hidden layers; give one for all or one per layer");
   }
   const auto dropouts = static_cast<int64_t>(model.dropout.size());
   if (hidden > 0 && dropouts != 1 && dropouts != hidden) {
     return InvalidArgument("model.dropout: lists " + HumanCount(dropouts) + " numbers for " +
-                           HumanCount(hidden) + " hidden layers; give one for all or one a layer");
+                           HumanCount(hidden) +
+                           " hidden layers; give one for all or one per layer");
   }
   for (double dropout : model.dropout) {
     if (!(dropout >= 0 && dropout < 1)) {
@@ -170,7 +171,7 @@ Status CheckThresholds(const spec::ModelSpec& model, int64_t outputs) {
                      std::count(t.begin(), t.end(), 0.0) <= 1;
   if (sound) return {};
   return InvalidArgument("model.thresholds: found " + std::to_string(t.size()) +
-                         " numbers; expected none, or with softmax_cross_entropy one a class, " +
+                         " numbers; expected none, or with softmax_cross_entropy one per class, " +
                          std::to_string(outputs) + ": each at least 0, one at most 0");
 }
 

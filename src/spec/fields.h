@@ -148,7 +148,7 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f("init", s.init);
   f("precision", s.precision);
   f("target_scale", s.target_scale);
-  f(Key("thresholds").List("numbers, one a class"), s.thresholds);
+  f(Key("thresholds").List("numbers, one per class"), s.thresholds);
   f(Key("expected_inputs").Yaml("inputs").Whole(1, kCountMax), s.expected_inputs);
   f(Key("expected_outputs").Yaml("outputs").Whole(1, kCountMax), s.expected_outputs);
   f(Key("parametrization").Later(), s.parametrization);

@@ -24,7 +24,7 @@ const char* Words(LeftOutReason reason) {
     case LeftOutReason::kRowNumber:
       return "numbers the rows";
     case LeftOutReason::kNested:
-      return "not one value a row";
+      return "not one value per row";
     case LeftOutReason::kDirectoryText:
       return "text in directory names, used if data.features.groups names it";
     case LeftOutReason::kIndex:

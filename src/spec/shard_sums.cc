@@ -46,7 +46,8 @@ Status MergeSample(const RowSample& more, RowSample* into) {
   if (more.keys.empty()) return Status::Ok();
   const size_t width = more.values.size() / more.keys.size();
   if (!into->keys.empty() && into->values.size() != into->keys.size() * width) {
-    return FailedPrecondition("its sample has " + std::to_string(width) + " values a row, others " +
+    return FailedPrecondition("its sample has " + std::to_string(width) +
+                              " values per row, others " +
                               std::to_string(into->values.size() / into->keys.size()));
   }
   if (!into->keys.empty() && into->bins != more.bins) {

@@ -4,6 +4,7 @@
 
 #include "src/base/log.h"
 #include "src/base/memory.h"
+#include "src/base/text.h"
 #include "src/training/state_codec.h"
 #include "src/worker/clock.h"
 #include "src/worker/job_member.h"
@@ -99,12 +100,12 @@ void JobMember<T>::LogParts(JobId job) const {
   if (async()) {
     const spec::AsyncCounts& counts = machine_.state().async;
     return LogInfo(ToString(job) + ": no gradient was applied more than " +
-                   std::to_string(counts.largest_lag) + " steps late, " +
-                   std::to_string(counts.refused) + " were refused");
+                   Counted(counts.largest_lag, "step") +
+                   " late; refused: " + HumanCount(counts.refused));
   }
   const StepParts& sums = times_.sums;
   const double steps = static_cast<double>(std::max<int64_t>(1, times_.steps));
-  LogInfo(ToString(job) + ": a step's mean parts in ms: leaves " +
+  LogInfo(ToString(job) + ": mean time per step, in ms: leaves " +
           std::to_string(sums.leaves_ms / steps) + ", gradients " +
           std::to_string(sums.gradients_ms / steps) + ", waiting for sums " +
           std::to_string(sums.wait_ms / steps) + ", update " +

@@ -206,7 +206,7 @@ TEST_CASE("the newest of many evaluations are shown") {
   for (int i = 11; i <= 1010; ++i) job.history.push_back({.epoch = 1.0 * i, .step = i});
   const std::string last = LastEvaluations(job, "espalier watch job-1 --json");
   CHECK(std::count(last.begin(), last.end(), '\n') == 11);
-  CHECK_THAT(last, Catch::StartsWith("1,000 evaluations before these: `espalier watch job-1 "
+  CHECK_THAT(last, Catch::StartsWith("1,000 earlier evaluations: see `espalier watch job-1 "
                                      "--json`\n") &&
                        Catch::Contains("epoch 1010/20 ") && !Catch::Contains("epoch 1000/20 "));
   job.snapshot.result = SucceededJob().result;

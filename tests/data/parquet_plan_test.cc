@@ -47,7 +47,7 @@ TEST_CASE("an unsupported column is refused only when it is used") {
   CHECK(f.AllRows().inputs == Doubles{1, 2});  // `auto` leaves out the others
   REQUIRE(f.plan.schema.left_out.size() == 2);
   CHECK(f.plan.schema.left_out[0] == spec::LeftOutColumn{1, spec::LeftOutReason::kNested});
-  CHECK(spec::InferredText(f.plan.schema).find("d (not one value a row)") != std::string::npos);
+  CHECK(spec::InferredText(f.plan.schema).find("d (not one value per row)") != std::string::npos);
   f.job.data.features.columns = {std::string("s")};
   const Status error = f.Error();
   CHECK(error.code() == StatusCode::kInvalidArgument);

@@ -125,7 +125,7 @@ TEST_CASE("a kept list, or a column of one file only, is refused") {
   CHECK(id.status().position()->file.ends_with("zother.parquet"));
 }
 
-TEST_CASE("a list is refused where the model has one value a row") {
+TEST_CASE("a list is refused where the model has one value per row") {
   ParquetScanFixture f;
   f.schema.names = {"a", "list", "y"};
   const auto scan = f.Scan({});

@@ -226,7 +226,7 @@ class ParquetFilesTest(TableTest):
         self.assertEqual(told["weights_sha256"], want[0])
         out, _ = self.espalier("check", self.job("auto", self.spec(path, features={
             "exclude": "n"})))
-        self.assertIn("m (not one value a row)", out)
+        self.assertIn("m (not one value per row)", out)
 
     def test_parts_without_rows_or_values_are_read_with_the_others(self):
         frame = table(["Oslo", "Rome"], 200)

@@ -164,7 +164,7 @@ class PerceptronTest(daemons.EspalierTest):
         free = EspalierModel.copy(model)
         self.assertEqual((said(free), said(self.saved(free))), ({0.0, 1.0, 2.0},) * 2)
         with self.assertRaisesRegex(espalier.InvalidArgumentError,
-                                    r"thresholds: found \[1.0\], expected one a class, 3"):
+                                    r"thresholds: found \[1.0\], expected one per class, 3"):
             model.setThresholds([1]).transform(self.frame)
 
     def test_weights_that_no_job_file_has_room_for_are_put_beside_the_rows(self):

@@ -14,7 +14,7 @@ TEST_CASE("samples merge in the order of their keys") {
   REQUIRE(MergeSample({{4}, {7, 8}}, &all).ok());
   CHECK(all.keys == std::vector<uint64_t>{3, 4, 5});
   CHECK(all.values == std::vector<double>{1, 2, 7, 8, 3, 4});
-  CHECK(MergeSample({{6}, {1}}, &all).message() == "its sample has 1 values a row, others 2");
+  CHECK(MergeSample({{6}, {1}}, &all).message() == "its sample has 1 values per row, others 2");
   RowSample one{{4}, {7, 8}}, other{{4}, {8, 7}};  // the order of equal keys does not matter either
   RowSample again = other;
   REQUIRE(MergeSample(other, &one).ok());

@@ -327,7 +327,7 @@ def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
     sound = loss == "softmax_cross_entropy" and len(found) == outputs and min(found) >= 0 and \
         found.count(0) <= 1
     if found and not sound:
-        raise _wrong("spec.model.thresholds", "none, or with softmax_cross_entropy one a class, "
+        raise _wrong("spec.model.thresholds", "none, or with softmax_cross_entropy one per class, "
                                               "each at least 0, one at most 0")
     return found
 

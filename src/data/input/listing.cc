@@ -274,7 +274,7 @@ class Planner {
       at.column = "";
       return InvalidArgument("the files have " + std::to_string(reader.fields()) +
                              " columns; at most " + std::to_string(kColumnsMax) +
-                             " are supported: is this a table, one row a line?")
+                             " are supported: is this a table, one row per line?")
           .At(std::move(at));
     }
     record.fields.reserve(reader.fields());

@@ -15,7 +15,7 @@ Result<Numbers> DecodeColumn(const arrow::Array& array, size_t feature, FeatureD
   if (array.type()->num_fields() > 0) {
     return BadInput(
         "the column holds lists; boolean, date, categorical and log1p features are made of columns "
-        "with one value a row");
+        "with one value per row");
   }
   const int64_t rows = array.length();
   const ColumnFamily family = FamilyOf(*array.type());

@@ -212,7 +212,7 @@ class ParquetPlanner {
                " has the type " + column.type + "; expected " +
                (feature ? std::string("numbers, booleans, text, dates or lists of numbers") +
                               advice::kUnsupported.training
-                        : "one number, boolean or text a row"))
+                        : "one number, boolean or text per row"))
         .At({.file = first_path_, .column = Printable(column.name)});
   }
 

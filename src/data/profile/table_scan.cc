@@ -201,7 +201,7 @@ class ScanPlanner {
       if (place == places.end()) {
         return InvalidArgument("a feature of the model: '" + Printable(model_.names[c]) +
                                "' holds lists in " + QuotedPath(plan_.input.files.front().path) +
-                               "; expected one value a row, as the model was trained on");
+                               "; expected one value per row, as the model was trained on");
       }
       schema.features.push_back(place->second);
     }
@@ -377,7 +377,7 @@ class ScanPlanner {
         if (usable) continue;
         const std::string what = at == columns.end() ? "is not in" : "holds " + at->type + " in";
         return InvalidArgument("a column to keep: '" + Printable(name) + "' " + what + " " +
-                               QuotedPath(file.path) + "; expected one value a row")
+                               QuotedPath(file.path) + "; expected one value per row")
             .At({.file = file.path, .column = Printable(name)});
       }
     }

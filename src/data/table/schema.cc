@@ -324,7 +324,7 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
   if (names.size() > kColumnsMax) {
     return RecordError(record, "the files have " + std::to_string(names.size()) +
                                    " columns; at most " + std::to_string(kColumnsMax) +
-                                   " are supported: is this a table, one row a line?");
+                                   " are supported: is this a table, one row per line?");
   }
   spec::Schema schema;
   schema.names = std::move(names);

@@ -176,8 +176,8 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
                 self._decided = type(self)._of(json.dumps(document).encode(), self._bundle[1])
             except BadInputError as error:
                 raise InvalidArgumentError(
-                    "thresholds: found %s, expected one a class, %d: each at least 0, one at most "
-                    "0" % (wanted, len(self.classes))) from error
+                    "thresholds: found %s, expected one per class, %d: each at least 0, one at "
+                    "most 0" % (wanted, len(self.classes))) from error
         self._decided._paramMap.clear()  # except for values set now
         self._decided._resetUid(self.uid)
         return self._copyValues(self._decided)
