@@ -53,7 +53,7 @@ JobRunner::JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::St
       input_(order.input),
       report_(std::move(report)),
       tokens_(std::make_shared<storage::TokenStore>([this](const std::string& file_system) {
-        Tell(cluster::TokenRefused{job_, file_system});
+        Report(cluster::TokenRefused{job_, file_system});
       })),
       files_(MakeFiles(options_.storage, interrupted_, tokens_,
                        [this](const std::string& why) {
@@ -143,7 +143,7 @@ void JobRunner::PostToMember(const member::MemberEvent& event) {
       member_);
 }
 
-void JobRunner::Tell(cluster::FromWorker message) {
+void JobRunner::Report(cluster::FromWorker message) {
   if (!aborted_) report_(std::move(message));
 }
 
@@ -191,7 +191,7 @@ void JobRunner::Run() {
     }
     if (end.ok() || interrupted_) continue;
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
-    Tell(cluster::JobFailed{job_, generation_, end});
+    Report(cluster::JobFailed{job_, generation_, end});
   }
   ReleaseReserved();
 }
@@ -237,10 +237,10 @@ Status JobRunner::Perform(const cluster::StartProfiling& order) {
   ProfilingRunHooks hooks;
   hooks.now_us = NowUs;
   hooks.on_part = [&](cluster::ShardResults shards) {
-    Tell(cluster::ProfilePart{job_, order.generation, std::move(shards)});
+    Report(cluster::ProfilePart{job_, order.generation, std::move(shards)});
   };
   hooks.on_bytes_read = [&](int64_t bytes) {
-    Tell(cluster::ProfilingProgress{job_, order.generation, bytes});
+    Report(cluster::ProfilingProgress{job_, order.generation, bytes});
   };
   ESPALIER_ASSIGN_OR_RETURN(auto profiled, RunProfiling(input_files(), *order.input, order.shards,
                                                         profile_one, interrupted_, run, hooks));
@@ -292,7 +292,7 @@ Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::TablePro
     int64_t last = told_us;
     if (NowUs() - last < kLoadingTellUs) return;
     if (!told_us.compare_exchange_strong(last, NowUs())) return;
-    Tell(cluster::ProfilingProgress{job_, rows.generation, bytes_read});
+    Report(cluster::ProfilingProgress{job_, rows.generation, bytes_read});
   };
   const WatchedFiles files(
       input_files(),

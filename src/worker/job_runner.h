@@ -150,7 +150,7 @@ class JobRunner {
   template <typename T>
   Status Finish(const cluster::StartTraining& order, int32_t self, const JobMember<T>& member,
                 const Trained& trained);
-  void Tell(cluster::FromWorker message);
+  void Report(cluster::FromWorker message);
   // REQUIRES for the next three: mutex_ is held, or the caller is the job's thread.
   bool has_member() const { return member_.index() != 0; }
   void PostToMember(const member::MemberEvent& event);

@@ -52,7 +52,7 @@ template <typename T>
 Status JobRunner::MakeMember(const member::TrainingOrder& order) {
   spec_ = spec::Sized(std::move(spec_), order.order.profile->train_rows);
   MemberHooks hooks;
-  hooks.report = [this](cluster::FromWorker message) { Tell(std::move(message)); };
+  hooks.report = [this](cluster::FromWorker message) { Report(std::move(message)); };
   hooks.on_step = [this](int64_t step) { step_ = step; };
   hooks.find_state = [this](const cluster::StartTraining& start) { return FindState<T>(start); };
   hooks.reserve_output = [this](const cluster::StartTraining& start, int32_t self) {
@@ -183,7 +183,7 @@ Status JobRunner::Perform(const KeepOrder& order) {
       told.why = path.status();
     }
   }
-  Tell(std::move(told));
+  Report(std::move(told));
   return Status::Ok();
 }
 
@@ -252,7 +252,7 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
                      writer, {[this] { return interrupted_.load(); }, cleaning_.get()}));
   r.bundle = spec_.output.path;
   checkpoints_->End(writer.name);
-  Tell(std::move(done));
+  Report(std::move(done));
   return Status::Ok();
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int32_t kLeaves = 8;
 
-// Returns the order of a generation to the member `self` of `workers`, who own equal leaves.
+// Returns the order of a generation to the member `self` of `workers`, each with equal leaves.
 TrainingOrder Order(uint64_t generation, int32_t self, const std::vector<uint64_t>& workers) {
   TrainingOrder order;
   order.self = self;

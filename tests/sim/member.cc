@@ -283,7 +283,7 @@ void SimMember::Reach(training::Action action) {
 void SimMember::Perform(const member::ReportHistory& action) {
   const auto& rows = machine_.state().history;
   for (size_t i = action.first; i < rows.size(); ++i) {
-    hooks_.tell(
+    hooks_.report(
         cluster::HistoryEntry{point_.job, point_.generation, rows[i], static_cast<int64_t>(i)});
   }
 }
@@ -397,7 +397,7 @@ void SimMember::Update(const training::UpdateAction& update) {
     p.generation = point_.generation;
     p.progress.step = machine_.state().step;
     p.progress.phase = "training";
-    hooks_.tell(p);
+    hooks_.report(p);
   }
   Reach(std::move(after));
 }
@@ -413,7 +413,7 @@ void SimMember::Perform(const member::Report& action) {
   if (std::holds_alternative<cluster::StatesDiffer>(action.message)) {
     world_.fired(Fault::kDivergence);
   }
-  hooks_.tell(action.message);
+  hooks_.report(action.message);
 }
 
 void SimMember::Perform(const member::EndRun& action) {

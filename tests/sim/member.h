@@ -33,7 +33,7 @@ inline constexpr int64_t kAgreementSteps = 4;
 class SimMember final : public collective::LinkListener {
  public:
   struct Hooks {
-    std::function<void(cluster::FromWorker)> tell;
+    std::function<void(cluster::FromWorker)> report;
     std::function<void(int64_t step)> on_step;
     // Called in a generation that all members begin together. It may call GoOnFrom.
     std::function<void(const cluster::StartTraining&)> find_state;

@@ -91,7 +91,7 @@ bool SimMember::PerformWrongly(const member::MemberAction& action) {
   if (const auto* report = std::get_if<member::Report>(&action)) {
     if (auto* ready = std::get_if<cluster::MemberReady>(&report->message)) {
       if (bug(Bug::kReadyOneRoundLate) && core_.phase() == Phase::kReady) {
-        hooks_.tell(cluster::MemberReady{ready->job, ready->generation, ready->round + 1});
+        hooks_.report(cluster::MemberReady{ready->job, ready->generation, ready->round + 1});
         return true;
       }
       if (bug(Bug::kBeginBeforeLevel) && core_.phase() == Phase::kReady) {

@@ -71,7 +71,7 @@ void SimRunner::Destroy() {
   if (member_) member_->Stop();
 }
 
-void SimRunner::Tell(cluster::FromWorker message) {
+void SimRunner::Report(cluster::FromWorker message) {
   if (aborted_) return;
   worker_.After(0,
                 [this, message = std::move(message)] { worker_.Handle(cluster::Report{message}); });
@@ -104,14 +104,14 @@ void SimRunner::ProfileShard(size_t index) {
     cluster::ProfilePart part{job_, now.generation, {}};
     part.shards.push_back(
         std::make_shared<const spec::ShardResult>(toy_.Profile(now.shards[index])));
-    Tell(std::move(part));
+    Report(std::move(part));
     ProfileShard(index + 1);
   });
 }
 
 void SimRunner::MakeMember() {
   SimMember::Hooks hooks;
-  hooks.tell = [this](cluster::FromWorker message) { Tell(std::move(message)); };
+  hooks.report = [this](cluster::FromWorker message) { Report(std::move(message)); };
   hooks.on_step = [this](int64_t step) { step_ = step; };
   hooks.find_state = [this](const cluster::StartTraining& order) { FindState(order); };
   hooks.reserve_output = [this](const member::TrainingOrder& order) {
@@ -191,7 +191,7 @@ void SimRunner::Keep(cluster::JobPoint at, bool reverts) {
       world_.outputs.Keep(job_text_, {bytes, reverts});
       world_.fired(Fault::kStateKept);
     }
-    Tell(kept);
+    Report(kept);
   });
 }
 
@@ -200,7 +200,7 @@ void SimRunner::OnEnd(const member::EndRun& end) {
   if (interrupted_ || end.broken || end.left) return Idle();
   if (!end.status.ok()) {
     world_.checks.MemberFails(worker_, end);
-    Tell(cluster::JobFailed{job_, member_->point().generation, end.status});
+    Report(cluster::JobFailed{job_, member_->point().generation, end.status});
     return Idle();
   }
   if (end.place->root()) return Commit();
@@ -247,7 +247,7 @@ void SimRunner::Committed() {
   if (interrupted_) return Idle();
   if (!commit_->status().ok()) {
     if (commit_->status().code() == StatusCode::kAborted) world_.fired(Fault::kFencedCommit);
-    Tell(cluster::JobFailed{job_, end_.place->at().generation, commit_->status()});
+    Report(cluster::JobFailed{job_, end_.place->at().generation, commit_->status()});
     return Idle();
   }
   cluster::JobDone done{job_, end_.place->at().generation, {}};
@@ -255,7 +255,7 @@ void SimRunner::Committed() {
   done.result.epochs = member_->finish().epochs;
   done.result.rows_per_epoch = toy_.plan().train_rows;
   done.result.weights_sha256 = bundle_.hash;
-  Tell(std::move(done));
+  Report(std::move(done));
   over_ = true;
   Idle();
 }

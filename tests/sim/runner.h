@@ -59,7 +59,7 @@ class SimRunner {
   void CommitStep();
   void Committed();
   void Idle();
-  void Tell(cluster::FromWorker message);
+  void Report(cluster::FromWorker message);
   void After(int64_t us, std::function<void()> f);
 
   World& world_;

@@ -89,9 +89,8 @@ inline constexpr Advice kOtherForm = {
     "; write it in the form that the training's files have"};
 inline constexpr Advice kFit = {"; set model.precision: float64 or scale the data",
                                 "; scale it as in the training's files"};
-inline constexpr Advice kNullLabel = {
-    "; set data.null_values: [] if it is the name of a class",
-    "; expected the name or number of a class"};
+inline constexpr Advice kNullLabel = {"; set data.null_values: [] if it is the name of a class",
+                                      "; expected the name or number of a class"};
 inline constexpr Advice kDateForm = {
     "; correct the format, or name texts that mean null in data.null_values",
     "; correct the value"};
