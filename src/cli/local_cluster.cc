@@ -167,7 +167,7 @@ Status LocalCluster::StartWorker(int number) {
 
 std::vector<DaemonDeath> LocalCluster::TakeDeaths() {
   std::vector<DaemonDeath> deaths;
-  for (size_t i = 0; i < daemons_.size(); ++i) {
+  for (size_t i = 0; i < daemons_.size() && !killing_; ++i) {
     ChildProcess& daemon = *daemons_[i];
     if (death_told_[i] || daemon.Alive()) continue;
     death_told_[i] = true;
@@ -191,6 +191,7 @@ void LocalCluster::Stop(int64_t worker_wait_ms) {
 }
 
 void LocalCluster::KillAtOnce() {
+  killing_ = true;
   std::lock_guard lock(mutex_);
   EndRest(kHastyStopWaitMs);
   directory_.Remove();

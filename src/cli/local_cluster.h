@@ -5,6 +5,7 @@
 // a temporary directory that is removed at the end.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -57,7 +58,8 @@ class LocalCluster {
   // Returns the coordinator's address (config/address.h). REQUIRES: Start returned OK.
   const std::string& address() const { return address_; }
 
-  // Returns the daemons that have died since the last call, the coordinator first.
+  // Returns the daemons that have died since the last call, the coordinator first. After KillAtOnce,
+  // it returns none.
   std::vector<DaemonDeath> TakeDeaths();
 
   // Ends the workers, by SIGKILL after `worker_wait_ms`. Then ends the coordinator, which cancels
@@ -86,6 +88,7 @@ class LocalCluster {
   std::mutex mutex_;                                    // guards daemons_ (the vector)
   std::vector<std::unique_ptr<ChildProcess>> daemons_;  // coordinator first
   std::vector<bool> death_told_;
+  std::atomic<bool> killing_{false};
 };
 
 }  // namespace espalier::cli

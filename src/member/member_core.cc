@@ -28,7 +28,7 @@ void MemberCore::Enter(PlaceRef place) {
 void MemberCore::Handle(TakePart event) {
   StopPreparing();
   if (interrupted_) return End(OrderCame());
-  auto place = PlaceIn(std::move(event.order), options_.leaves);
+  auto place = PlaceIn(std::move(event.order), options_.leaves, options_.plan_tree);
   if (!place.ok()) return End(place.status());
   Enter(*std::move(place));
   Do(CloseLinks{});

@@ -61,6 +61,7 @@ namespace espalier::member {
 struct MemberCoreOptions {
   int32_t leaves = 1;
   bool async = false;
+  TreePlanner plan_tree = MakeTree;
   int64_t agreement_steps = 100;         // interval of state comparisons ...
   int64_t checkpoint_steps = 0;          // ... and a second interval; 0: none
   int64_t pace_steps = 20;               // steps whose times are averaged before a report

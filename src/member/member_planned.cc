@@ -18,7 +18,7 @@ void MemberCore::Handle(Prepare event) {
   staged_.reset();
   staging_.reset();
   const cluster::JobPoint at{event.order.order.job, event.order.order.generation};
-  auto place = PlaceIn(std::move(event.order), options_.leaves);
+  auto place = PlaceIn(std::move(event.order), options_.leaves, options_.plan_tree);
   if (!place.ok()) {
     Do(StopStaging{});
     return Do(Report{cluster::JobFailed{at.job, at.generation, place.status()}});

@@ -24,7 +24,12 @@ Result<plan::Ownership> OwnershipOf(const cluster::StartTraining& order, int32_t
 
 }  // namespace
 
-Result<std::shared_ptr<const Place>> PlaceIn(TrainingOrder order, int32_t leaves) {
+std::shared_ptr<const Tree> MakeTree(const plan::Ownership& ownership, int32_t leaves) {
+  return std::make_shared<const Tree>(plan::PlanTree(ownership, leaves));
+}
+
+Result<std::shared_ptr<const Place>> PlaceIn(TrainingOrder order, int32_t leaves,
+                                             const TreePlanner& plan_tree) {
   ESPALIER_ASSIGN_OR_RETURN(const plan::Ownership ownership, OwnershipOf(order.order, leaves));
   if (order.self < 0 || order.self >= static_cast<int32_t>(ownership.intervals.size())) {
     return FailedPrecondition("the coordinator's order has no member " +
@@ -32,7 +37,7 @@ Result<std::shared_ptr<const Place>> PlaceIn(TrainingOrder order, int32_t leaves
   }
   auto place = std::make_shared<Place>();
   place->own = ownership.intervals[static_cast<size_t>(order.self)];
-  place->tree = plan::PlanTree(ownership, leaves);
+  place->shared_tree = plan_tree(ownership, leaves);
   place->order = std::move(order);
   return std::shared_ptr<const Place>(std::move(place));
 }

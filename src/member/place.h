@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,21 +23,30 @@ struct TrainingOrder {
   int32_t self = 0;
 };
 
+using Tree = std::vector<plan::TreePlace>;  // one place per member
+
 struct Place {
   TrainingOrder order;
-  std::vector<plan::TreePlace> tree;  // one place per member
-  plan::LeafSpan own;                 // leaves of this member
+  std::shared_ptr<const Tree> shared_tree;
+  plan::LeafSpan own;  // leaves of this member
 
+  const Tree& tree() const { return *shared_tree; }
   const cluster::StartTraining& start() const { return order.order; }
   cluster::JobPoint at() const { return {start().job, start().generation}; }
   int32_t self() const { return order.self; }
   int32_t members() const { return static_cast<int32_t>(start().members.size()); }
-  bool alone() const { return tree.size() == 1; }
-  bool root() const { return tree[static_cast<size_t>(self())].is_root(); }
+  bool alone() const { return tree().size() == 1; }
+  bool root() const { return tree()[static_cast<size_t>(self())].is_root(); }
 };
+
+// Returns the tree over given intervals (plan::PlanTree). Many members in one process can share it.
+using TreePlanner =
+    std::function<std::shared_ptr<const Tree>(const plan::Ownership& ownership, int32_t leaves)>;
+std::shared_ptr<const Tree> MakeTree(const plan::Ownership& ownership, int32_t leaves);
 
 // Returns the place of order.self. kFailedPrecondition: the leaf intervals do not cover all
 // `leaves`, one per member, or the member does not exist.
-Result<std::shared_ptr<const Place>> PlaceIn(TrainingOrder order, int32_t leaves);
+Result<std::shared_ptr<const Place>> PlaceIn(TrainingOrder order, int32_t leaves,
+                                             const TreePlanner& plan_tree);
 
 }  // namespace espalier::member

@@ -260,12 +260,12 @@ void JobMember<T>::Perform(const member::OpenLinks& action) {
   Exchange* exchange = nullptr;
   if (async()) {
     links_.exchange = std::make_unique<AsyncExchange>(
-        identity, place.self(), plan::RootOf(place.tree), NamesOf(start),
+        identity, place.self(), plan::RootOf(place.tree()), NamesOf(start),
         round_bytes / kMessageBytesMin, round_bytes, OnBroken(place));
     exchange = links_.exchange.get();
   } else {
     links_.reducer =
-        std::make_unique<Reducer>(identity, place.tree[static_cast<size_t>(place.self())],
+        std::make_unique<Reducer>(identity, place.tree()[static_cast<size_t>(place.self())],
                                   NamesOf(start), round_bytes, OnBroken(place));
     exchange = links_.reducer.get();
   }

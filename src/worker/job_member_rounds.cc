@@ -147,7 +147,7 @@ AsyncHooks JobMember<T>::AsyncHooksOf(const member::PlaceRef& place) {
 template <typename T>
 void JobMember<T>::Perform(const member::RunLoop& action) {
   const member::Place& place = *action.place;
-  holder_ = place.start().members[static_cast<size_t>(plan::RootOf(place.tree))].worker;
+  holder_ = place.start().members[static_cast<size_t>(plan::RootOf(place.tree()))].worker;
   if (begun_us_ == 0) begun_us_ = NowUs();
   const auto evaluations = static_cast<int64_t>(machine_.state().history.size());
   AsyncOptions options{OptionsOf(place)};
@@ -177,7 +177,7 @@ void JobMember<T>::Perform(const member::RunLoop& action) {
 template <typename T>
 Status JobMember<T>::FetchRound(const member::Place& place, uint64_t round) {
   const member::MemberCoreOptions limits;
-  const int32_t holder = plan::RootOf(place.tree);
+  const int32_t holder = plan::RootOf(place.tree());
   for (const int64_t begin_us = NowUs();;) {
     const member::StateFetched fetched = Fetch(place, holder);
     if (interrupted()) return member::OrderCame();

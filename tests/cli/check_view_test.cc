@@ -48,7 +48,7 @@ TEST_CASE("check shows sets, columns, label balance, model and memory") {
   CHECK(text.find("x20") == std::string::npos);
   CHECK_THAT(text, Catch::Contains("  no               675  75.00 %"));
   CHECK_THAT(text, Catch::Contains("22-16-2, 402 parameters") && Catch::Contains("as uint8") &&
-                       Catch::Contains("reading up to 4.0 KiB a thread"));
+                       Catch::Contains("reading up to 4.0 KiB per thread"));
   CHECK(CheckJson(Report())["reading_bytes_per_thread"] == 4096);
   CHECK(text.find("evaluations") == std::string::npos);  // the report has no evaluations
   CheckReport evaluated = Report();

@@ -139,7 +139,8 @@ TEST_CASE("every suggestion of a job file is a valid key") {
   TableDirectory directory;
   directory.Write("t.csv", "a,b,c", [](int i) { return N(i) + ".5," + N(i % 5) + "," + N(i % 2); });
   std::string yaml = directory.Draft("t.csv", "c").yaml;
-  CHECK_THAT(yaml, Catch::Contains("# model: {task: regression}       # default: classification"));
+  CHECK_THAT(yaml, Catch::Contains("# default: classification, because ") &&
+                       Catch::Contains("\n# model: {task: regression}\n"));
   for (const char* key :
        {"  # features:", "  # validation:", "# preset:", "# model:", "# train:"}) {
     const size_t at = yaml.find(key);

@@ -82,9 +82,10 @@ TEST_CASE("an error in spark-mlp is one message with its place") {
       {", maxIters: 5}}", at + "44: unknown key 'maxIters'; did you mean 'maxIter'?"},
       {", tol: -1}}", at + "49: " + path + "tol: found '-1' ... at least 0"},
       {", initialWeights: [1, 2]}}", at + "44: " + path + "initialWeights: found 2 numbers ... 64"},
-      {", thresholds: [1, 2]}}", at + "44: " + path + "thresholds: found 2 numbers ... a class, 3"},
+      {", thresholds: [1, 2]}}",
+       at + "44: " + path + "thresholds: found 2 numbers ... one per class, 3"},
       {", thresholds: [0, 1, 0]}}",
-       at + "44: " + path + "thresholds: found 3 numbers ... a class, 3"},
+       at + "44: " + path + "thresholds: found 3 numbers ... one per class, 3"},
       {"}}\nmodel: {hidden: [3]}", "job.yaml:4:8: model: found a map ... compat.spark-mlp.layers"},
       {"}}\ntrain: {seed: 3}", "job.yaml:4:15: train.seed: found together with compat.spark-mlp"},
   };

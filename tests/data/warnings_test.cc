@@ -62,7 +62,7 @@ TEST_CASE("repeated rows give a warning, and rows in both sets") {
     f.job.data.shard_bytes = shard_bytes;
     const Strings warnings = Warnings(f, Rows("a,b,c,y", 4000, row));
     REQUIRE(warnings.size() == 2);
-    CHECK_THAT(warnings[0], Catch::Contains("training rows repeat"));
+    CHECK_THAT(warnings[0], Catch::Contains("training rows are exact duplicates"));
     CHECK_THAT(warnings[1], Catch::Contains("validation rows are training rows"));
   }
 }

@@ -60,7 +60,7 @@ class TerminalTest(EspalierTest):
     def test_init_asks_until_the_answer_is_a_column(self):
         self.table()
         shown = self.on_terminal("init", "points.csv", answers=[
-            ("Column to predict", "lable\n"), ("Did you mean 'label'?", "label\n")])
+            ("Column to predict", "lable\n"), ("mean 'label'?", "label\n")])
         self.assertIn("points.csv: ", shown)
         self.assertIn("points.yaml: classification of 'label'", shown)
         self.assertIn("espalier train points.yaml", shown)

@@ -233,10 +233,13 @@ class TrainTest(EspalierTest):
 
     def test_control_c_twice_stops_at_once(self):
         process, daemons = self.start_long(2)
+        os.kill(daemons["espalier-worker"][0], signal.SIGSTOP)  # otherwise the job ends at once
         process.send_signal(signal.SIGINT)
+        self.assertIn("Press Ctrl-C again", process.stderr.readline())
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=10)
+        _, err = process.communicate(timeout=10)
         self.assertEqual(process.returncode, 130)
+        self.assertNotIn("was killed by signal", err)
         self.assert_all_gone(sum(daemons.values(), []))
         self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
 

@@ -18,6 +18,7 @@ member::MemberCoreOptions OptionsOf(const ToyJob& toy) {
   options.leaves = toy.leaves();
   options.agreement_steps = kAgreementSteps;
   options.pace_steps = kPaceSteps;
+  options.plan_tree = SharedTree;
   return options;
 }
 
@@ -102,10 +103,10 @@ void SimMember::Perform(const member::OpenLinks& action) {
   failure_ = {};
   reducer_ = std::make_unique<collective::TreeReducer>(
       collective::ReduceIdentity{point_.incarnation, point_.job, point_.generation},
-      place.tree[static_cast<size_t>(place.self())]);
+      place.tree()[static_cast<size_t>(place.self())]);
   if (place.alone()) return;
   std::vector<uint32_t> partners;
-  for (const auto& [a, b] : plan::EdgesOf(place.tree)) {
+  for (const auto& [a, b] : plan::EdgesOf(place.tree())) {
     if (a == place.self()) partners.push_back(static_cast<uint32_t>(b));
     if (b == place.self()) partners.push_back(static_cast<uint32_t>(a));
   }

@@ -138,6 +138,9 @@ class ToyJob {
   uint64_t last_round_ = 0;
 };
 
+// Returns the tree over these intervals, from a cache.
+std::shared_ptr<const member::Tree> SharedTree(const plan::Ownership& ownership, int32_t leaves);
+
 // Returns the weights for an action: the parameters, or the averaged ones for an evaluation.
 const AlignedVector<Real>& WeightsFor(const training::StepMachine<Real>& machine,
                                       const training::Action& action);

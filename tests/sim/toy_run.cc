@@ -1,5 +1,6 @@
-// ToyJob: names of rounds and rows, members' signals, and the undisturbed run.
+// ToyJob: names of rounds and rows, members' signals, the undisturbed run, and shared trees.
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "src/base/check.h"
@@ -101,6 +102,16 @@ const AlignedVector<Real>& WeightsFor(const training::StepMachine<Real>& machine
 std::string WeightsHash(const AlignedVector<Real>& parameters) {
   return Sha256Hex(
       {reinterpret_cast<const char*>(parameters.data()), parameters.size() * sizeof(Real)});
+}
+
+std::shared_ptr<const member::Tree> SharedTree(const plan::Ownership& ownership, int32_t leaves) {
+  static std::map<std::pair<int32_t, std::vector<int32_t>>, std::shared_ptr<const member::Tree>>
+      trees;
+  std::vector<int32_t> ends;
+  for (const plan::LeafSpan& i : ownership.intervals) ends.push_back(i.end);
+  std::shared_ptr<const member::Tree>& tree = trees[{leaves, ends}];
+  if (!tree) tree = member::MakeTree(ownership, leaves);
+  return tree;
 }
 
 }  // namespace espalier::sim
