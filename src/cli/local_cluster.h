@@ -58,8 +58,8 @@ class LocalCluster {
   // Returns the coordinator's address (config/address.h). REQUIRES: Start returned OK.
   const std::string& address() const { return address_; }
 
-  // Returns the daemons that have died since the last call, the coordinator first. After KillAtOnce,
-  // it returns none.
+  // Returns the daemons that have died since the last call, the coordinator first. None after
+  // KillAtOnce.
   std::vector<DaemonDeath> TakeDeaths();
 
   // Ends the workers, by SIGKILL after `worker_wait_ms`. Then ends the coordinator, which cancels

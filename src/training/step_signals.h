@@ -7,9 +7,9 @@
 //
 // Layout, after the TotalsKind::kTraining part of the statistics (model/metrics.h):
 //
-//   0  kExtraNonfiniteLeaves  from the leaves: sum of NonfiniteMark over leaves with a non-finite row
+//   0  kExtraNonfiniteLeaves  from leaves: sum of NonfiniteMark over those with a non-finite row
 //   1  kExtraEnds             from the root: StepEnds, otherwise 0
-//   2  kExtraSwitch           from the root: the generation that begins after this step, otherwise 0
+//   2  kExtraSwitch           from the root: the generation that begins after the step, otherwise 0
 //   3  kExtraCompare          from the root: 1 if the next step also compares the states
 //   4 + 2 i                   from member i: its milliseconds per leaf
 //   5 + 2 i                   from member i: checksum of its state plus 1; 0 if it sends none

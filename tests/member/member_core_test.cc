@@ -1,4 +1,4 @@
-// Runs of a member, event by event. The simulation (tests/sim) runs whole clusters of the same core.
+// Runs of a member, event by event. The simulation (tests/sim) runs clusters of the same core.
 #include "src/member/member_core.h"
 
 #include <catch2/catch.hpp>

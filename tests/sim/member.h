@@ -107,6 +107,8 @@ class SimMember final : public collective::LinkListener {
   // planted.cc
   void Distort(member::MemberEvent& event);
   bool PerformWrongly(const member::MemberAction& action);
+  bool PerformStateWrongly(const member::MemberAction& action);
+  bool ReportWrongly(const member::MemberAction& action);
   bool CommitWrongly();
   void TakeEarly();
   void Forget(training::TrainingState<Real>& state) const;

@@ -66,6 +66,11 @@ bool SimMember::PerformWrongly(const member::MemberAction& action) {
       return true;
     }
   }
+  return PerformStateWrongly(action) || ReportWrongly(action);
+}
+
+bool SimMember::PerformStateWrongly(const member::MemberAction& action) {
+  const auto bug = [this](Bug b) { return world_.bugs(b); };
   if (std::holds_alternative<member::SetLinksAside>(action) && bug(Bug::kDropLinksOfBefore)) {
     Perform(member::SetLinksAside{});
     Perform(member::CloseLinksAside{});
@@ -88,32 +93,37 @@ bool SimMember::PerformWrongly(const member::MemberAction& action) {
       return true;
     }
   }
-  if (const auto* report = std::get_if<member::Report>(&action)) {
-    if (auto* ready = std::get_if<cluster::MemberReady>(&report->message)) {
-      if (bug(Bug::kReadyOneRoundLate) && core_.phase() == Phase::kReady) {
-        hooks_.report(cluster::MemberReady{ready->job, ready->generation, ready->round + 1});
-        return true;
-      }
-      if (bug(Bug::kBeginBeforeLevel) && core_.phase() == Phase::kReady) {
-        Perform(*report);
-        Post(member::ProceedCame{{point_.incarnation, ready->job, ready->generation, ready->round,
-                                  static_cast<int32_t>(point_.member), false}});
-        return true;
-      }
-    }
-    if (std::holds_alternative<cluster::LinkBroken>(report->message)) {
-      return bug(Bug::kForgetBrokenLink);
-    }
-    if (std::holds_alternative<cluster::StatesDiffer>(report->message)) {
-      return bug(Bug::kForgetDivergence);
-    }
-  }
   if (const auto* end = std::get_if<member::EndRun>(&action);
       end != nullptr && end->left && bug(Bug::kLeaverDropsLinks)) {
     Perform(member::CloseLinks{});
   }
   return (std::holds_alternative<member::Revert>(action) && bug(Bug::kDoNotGoBack)) ||
          (std::holds_alternative<member::AbortRound>(action) && bug(Bug::kDoNotAbort));
+}
+
+bool SimMember::ReportWrongly(const member::MemberAction& action) {
+  const auto bug = [this](Bug b) { return world_.bugs(b); };
+  const auto* report = std::get_if<member::Report>(&action);
+  if (report == nullptr) return false;
+  if (auto* ready = std::get_if<cluster::MemberReady>(&report->message)) {
+    if (bug(Bug::kReadyOneRoundLate) && core_.phase() == Phase::kReady) {
+      hooks_.report(cluster::MemberReady{ready->job, ready->generation, ready->round + 1});
+      return true;
+    }
+    if (bug(Bug::kBeginBeforeLevel) && core_.phase() == Phase::kReady) {
+      Perform(*report);
+      Post(member::ProceedCame{{point_.incarnation, ready->job, ready->generation, ready->round,
+                                static_cast<int32_t>(point_.member), false}});
+      return true;
+    }
+  }
+  if (std::holds_alternative<cluster::LinkBroken>(report->message)) {
+    return bug(Bug::kForgetBrokenLink);
+  }
+  if (std::holds_alternative<cluster::StatesDiffer>(report->message)) {
+    return bug(Bug::kForgetDivergence);
+  }
+  return false;
 }
 
 bool SimMember::CommitWrongly() {
