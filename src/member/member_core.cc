@@ -27,6 +27,7 @@ void MemberCore::Enter(PlaceRef place) {
 
 void MemberCore::Handle(TakePart event) {
   StopPreparing();
+  joining_ = broken_ = diverged_ = false;
   if (interrupted_) return End(OrderCame());
   auto place = PlaceIn(std::move(event.order), options_.leaves, options_.plan_tree);
   if (!place.ok()) return End(place.status());

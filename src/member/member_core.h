@@ -39,7 +39,8 @@
 // rounds to agree on. RunLoop replaces all rounds of a generation, and LoopEnded is its end.
 //
 // Thread rule: one thread at a time. The shell performs actions in order, and passes in the result
-// of each action that has one. Interrupt, ProceedCame, Prepare, RowsStaged, SwitchTo, EndEarly and
+// of each action that has one. AbortRound, EndLoop, StageRows, StopStaging, and a Report before
+// which no action waits, may be performed at once. Interrupt, ProceedCame, Prepare, RowsStaged, SwitchTo, EndEarly and
 // LinkBroke may come at any time.
 #pragma once
 
@@ -153,8 +154,6 @@ struct SwitchTo {
 struct EndEarly {
   Generation generation;
 };
-// In asynchronous training, all members have begun the generation.
-struct AllBegan {};
 // Result of RunLoop. `finished`: the job is trained. `next`: the generation that begins instead, in
 // `round`.
 struct LoopEnded {
@@ -163,10 +162,9 @@ struct LoopEnded {
   Generation next = {};
   uint64_t round = 0;
 };
-using MemberEvent =
-    std::variant<TakePart, Interrupt, Rearm, StateFound, RowsCovered, StateFetched, ProceedCame,
-                 RoundReached, LeavesDone, TotalsCame, Failed, LinkBroke, Prepare, RowsStaged,
-                 SwitchTo, EndEarly, AllBegan, LoopEnded>;
+using MemberEvent = std::variant<TakePart, Interrupt, Rearm, StateFound, RowsCovered, StateFetched,
+                                 ProceedCame, RoundReached, LeavesDone, TotalsCame, Failed,
+                                 LinkBroke, Prepare, RowsStaged, SwitchTo, EndEarly, LoopEnded>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -236,8 +234,8 @@ struct ReportHistory {
 struct NextRound {
   PlaceRef place;
 };
-// Computes the own part of the round in flight. A gradient: -> LeavesDone. An evaluation also sends
-// its sums: -> TotalsCame or Failed
+// Computes the own part of the round in flight. A gradient: -> LeavesDone or Failed. An evaluation
+// also sends its sums: -> TotalsCame or Failed
 struct RunRound {
   bool checksum = false;  // LeavesDone contains the checksum of the state
 };
@@ -246,13 +244,15 @@ struct SendSums {
   std::optional<training::RootSignals> root;  // at the root
   training::MemberSignals own;
 };
-// Ends the round in flight with this error, unless its totals are complete.
+// Ends the round or loop in flight with this error, unless its totals are complete, and later ones
+// of this generation.
 struct AbortRound {
   Status why;
 };
 // Applies the totals. -> RoundReached
 struct Commit {};
-// Runs all steps of an asynchronous generation. -> LoopEnded
+// Runs all steps of an asynchronous generation. Once all members have begun it, the shell withdraws
+// the offered state and drops the links of the generation before. -> LoopEnded
 struct RunLoop {
   PlaceRef place;
 };
@@ -327,7 +327,6 @@ class MemberCore {
   void Handle(const LeavesDone& event);
   void Handle(const TotalsCame& event);
   void Handle(Failed event);
-  void Handle(AllBegan) { ReleaseBefore(); }
   void Handle(LoopEnded event);
   void ReleaseBefore();
   bool Compares() const;
@@ -377,7 +376,7 @@ class MemberCore {
   bool compare_next_ = false;               // from the root
   Generation next_;                         // from the root: the generation that begins now
   bool stamped_ = false;
-  double leaf_ms_ = 0;            // of this member, smoothed over steps and generations
+  double leaf_ms_ = 0;            // of this member, smoothed over steps
   std::vector<double> pace_sum_;  // by member, since the last report
   int64_t pace_steps_ = 0;
   std::optional<int64_t> pace_reported_us_;

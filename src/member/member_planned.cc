@@ -30,6 +30,7 @@ void MemberCore::Handle(Prepare event) {
 void MemberCore::Handle(RowsStaged event) {
   if (!staging_ || event.number != staging_number_) return;  // stopped, or replaced
   const PlaceRef place = std::exchange(staging_, nullptr);
+  if (interrupted_) return;  // its load was cancelled
   const cluster::JobPoint at = place->at();
   if (!event.status.ok()) {
     return Do(Report{cluster::JobFailed{at.job, at.generation, std::move(event.status)}});

@@ -130,8 +130,10 @@ void MemberCore::NotePace(const std::vector<training::MemberSignals>& members) {
 
 void MemberCore::Handle(Failed event) {
   if (phase_ == Phase::kIdle) return;
-  // After a failed allocation, the state may contain half of an update.
-  if (event.why.code() == StatusCode::kResourceExhausted) differs_ = true;
+  // After a failed allocation in a round, the state may contain half of an update.
+  if (phase_ == Phase::kTraining && event.why.code() == StatusCode::kResourceExhausted) {
+    differs_ = true;
+  }
   End(interrupted_ ? OrderCame() : std::move(event.why));
 }
 
@@ -140,6 +142,7 @@ void MemberCore::Handle(LoopEnded event) {
   if (event.status.code() == StatusCode::kResourceExhausted) differs_ = true;
   if (!event.status.ok()) return End(interrupted_ ? OrderCame() : std::move(event.status));
   if (event.finished) return End(Status::Ok(), false, true);
+  if (interrupted_) return End(OrderCame());
   round_ = event.round;
   EndGeneration(event.next);
 }

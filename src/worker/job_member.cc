@@ -153,7 +153,8 @@ void JobMember<T>::Post(member::MemberEvent event) {
 // Performs an action that must not wait for the job's thread, or keeps it for that thread.
 template <typename T>
 void JobMember<T>::PerformAtOnce(member::MemberAction& action) {
-  if (auto* report = std::get_if<member::Report>(&action)) {
+  // A report waits for the actions before it: the coordinator may react at once.
+  if (auto* report = std::get_if<member::Report>(&action); report != nullptr && todo_.empty()) {
     return hooks_.report(std::move(report->message));
   }
   if (auto* abort = std::get_if<member::AbortRound>(&action)) {
@@ -163,7 +164,8 @@ void JobMember<T>::PerformAtOnce(member::MemberAction& action) {
     return;
   }
   if (const auto* end = std::get_if<member::EndLoop>(&action)) {
-    end_loop_ = *end;
+    if (end->job) end_job_ = true;
+    if (end->next) end_loop_ = end->next;
     if (loop_ != nullptr && end->job) loop_->EndEarly();
     if (loop_ != nullptr && !end->job) loop_->SwitchTo(end->next);
     return;
@@ -176,7 +178,8 @@ void JobMember<T>::PerformAtOnce(member::MemberAction& action) {
   // The work of another generation begins, which no earlier action ends.
   if (std::holds_alternative<member::OpenLinks>(action)) {
     abort_ = {};
-    end_loop_.reset();
+    end_loop_ = {};
+    end_job_ = false;
   }
   todo_.push_back(std::move(action));
 }
@@ -200,6 +203,9 @@ member::EndRun JobMember<T>::Run(const member::TrainingOrder& order) {
         if (links_.trainer) finish_ = links_.trainer->finish();
         LogParts(end->place->at().job);
       }
+      EndRounds();
+      JoinStaging();
+      ReportTheRest();
       return std::move(*end);
     }
     const Status performed = CatchOutOfMemory([&] {
@@ -210,7 +216,25 @@ member::EndRun JobMember<T>::Run(const member::TrainingOrder& order) {
           action);
       return Status::Ok();
     });
-    if (!performed.ok()) Post(member::Failed{performed});
+    if (performed.ok()) continue;
+    {
+      // The other actions need what this one should have made.
+      std::lock_guard lock(mutex_);
+      std::erase_if(todo_, [](const member::MemberAction& other) {
+        return !std::holds_alternative<member::Report>(other) &&
+               !std::holds_alternative<member::EndRun>(other);
+      });
+    }
+    Post(member::Failed{performed});
+  }
+}
+
+// Sends the reports of events that came after the end of the run.
+template <typename T>
+void JobMember<T>::ReportTheRest() {
+  std::lock_guard lock(mutex_);
+  for (const member::MemberAction& action : std::exchange(todo_, {})) {
+    if (const auto* report = std::get_if<member::Report>(&action)) hooks_.report(report->message);
   }
 }
 
@@ -243,12 +267,18 @@ Trained JobMember<T>::trained() const {
 template <typename T>
 void JobMember<T>::Perform(const member::CloseLinks&) {
   Perform(member::WithdrawState{});
+  EndRounds();
   before_ = {};
+  links_ = {};
+}
+
+template <typename T>
+void JobMember<T>::EndRounds() {
   {
     std::lock_guard lock(mutex_);
     trainer_ = nullptr;
   }
-  links_ = {};
+  links_.trainer.reset();
 }
 
 template <typename T>
@@ -283,10 +313,7 @@ std::function<void(int32_t, const Status&)> JobMember<T>::OnBroken(const member:
 
 template <typename T>
 void JobMember<T>::Perform(const member::SetLinksAside&) {
-  {
-    std::lock_guard lock(mutex_);
-    trainer_ = nullptr;
-  }
+  EndRounds();
   before_ = std::exchange(links_, {});
 }
 
@@ -370,7 +397,8 @@ void JobMember<T>::Perform(const member::AdoptRows& action) {
 template <typename T>
 void JobMember<T>::Perform(const member::FindState& action) {
   unread_ = {};
-  Status found = hooks_.find_state(action.place->start());
+  Status found = PlanMemoryOf(*action.place);
+  if (found.ok()) found = hooks_.find_state(action.place->start());
   Post(member::StateFound{std::move(found), std::exchange(unread_, {})});
 }
 
@@ -424,11 +452,12 @@ void JobMember<T>::Perform(const member::WithdrawState&) {
 template <typename T>
 void JobMember<T>::Perform(const member::FetchState& action) {
   if (action.delay_us > 0) Pause(action.delay_us);
-  Post(Fetch(*action.place, action.holder));
+  Post(Fetch(*action.place, action.holder, action.round));
 }
 
 template <typename T>
-member::StateFetched JobMember<T>::Fetch(const member::Place& place, int32_t holder_index) {
+member::StateFetched JobMember<T>::Fetch(const member::Place& place, int32_t holder_index,
+                                         std::optional<uint64_t> round) {
   const cluster::StartTraining& start = place.start();
   const int64_t begin_us = NowUs();
   const cluster::Member& holder = start.members[static_cast<size_t>(holder_index)];
@@ -442,6 +471,8 @@ member::StateFetched JobMember<T>::Fetch(const member::Place& place, int32_t hol
   if (!bytes.ok()) return {bytes.status()};
   auto state = training::DecodeState<T>(*bytes, machine_.plan());
   if (!state.ok()) return {{}, state.status()};
+  const uint64_t found = state->round;
+  if (interrupted() || (round && found != *round)) return {{}, {}, found};  // it is not used
   machine_ = training::StepMachine<T>(machine_.plan(), *std::move(state));
   LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
           " bytes of round " + std::to_string(machine_.state().round) + ", from " + holder.name +

@@ -150,6 +150,8 @@ class JobMember {
   // Returns the next action for the job's thread.
   member::MemberAction NextAction();
   void PerformAtOnce(member::MemberAction& action);  // REQUIRES: mutex_ is held
+  void EndRounds();                                  // drops the trainer with its memory
+  void ReportTheRest();
   void StartStaging(const member::StageRows& action);
   Status Stage(const member::StageRows& action);
   void JoinStaging();
@@ -159,6 +161,7 @@ class JobMember {
   void Perform(const member::OpenLinks& action);
   void Perform(const member::SetLinksAside&);
   void Perform(const member::CloseLinksAside&) { before_ = {}; }
+  void Perform(const member::Report& action) { hooks_.report(action.message); }
   void Perform(const member::FindState& action);
   void Perform(const member::Revert&);
   void Perform(const member::CoverRows& action);
@@ -188,8 +191,9 @@ class JobMember {
   TrainerHooks HooksOf(const member::PlaceRef& place);
   AsyncHooks AsyncHooksOf(const member::PlaceRef& place);
   std::function<void(const StepReport&)> ReportsOf(const member::Place& place);
-  // Fetches the state of a member once, and makes it the present one.
-  member::StateFetched Fetch(const member::Place& place, int32_t holder);
+  // Fetches the state of a member once. Makes it the present one if it is of `round`, if given.
+  member::StateFetched Fetch(const member::Place& place, int32_t holder,
+                             std::optional<uint64_t> round);
   // Fetches the state at the end of an asynchronous generation, until the holder offers it.
   Status FetchRound(const member::Place& place, uint64_t round);
   void Pause(int64_t us);  // ends early if this run is interrupted
@@ -224,11 +228,12 @@ class JobMember {
   mutable std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   member::MemberCore core_;
-  std::deque<member::MemberAction> todo_;  // for the job's thread
-  Trainer<T>* trainer_ = nullptr;          // of links_
-  AsyncTrainer<T>* loop_ = nullptr;        // set while one runs
-  Status abort_;                           // why the work of the present generation must end
-  std::optional<member::EndLoop> end_loop_;
+  std::deque<member::MemberAction> todo_;    // for the job's thread
+  Trainer<T>* trainer_ = nullptr;            // of links_
+  AsyncTrainer<T>* loop_ = nullptr;          // set while one runs
+  Status abort_;                             // why the work of the present generation must end
+  Generation end_loop_;                      // generation that follows the loop, as ordered
+  bool end_job_ = false;                     // the loop's next step is the last one of the job
   std::thread staging_;                      // newest; waits for the one before it
   std::atomic<uint64_t> staging_number_{0};  // of the newest StageRows; 0: stopped
 };

@@ -119,7 +119,11 @@ AsyncHooks JobMember<T>::AsyncHooksOf(const member::PlaceRef& place) {
   AsyncHooks hooks;
   hooks.now_us = NowUs;
   hooks.on_report = ReportsOf(*place);
-  hooks.on_all_began = [this] { Post(member::AllBegan{}); };
+  // The job's thread is in the loop, so it performs what the core orders here.
+  hooks.on_all_began = [this] {
+    Perform(member::WithdrawState{});
+    Perform(member::CloseLinksAside{});
+  };
   if (place->root()) {
     hooks.on_history = [this, at = place->at()](int64_t number, const spec::HistoryRow& row) {
       hooks_.report(cluster::HistoryEntry{at.job, at.generation, row, number});
@@ -160,11 +164,16 @@ void JobMember<T>::Perform(const member::RunLoop& action) {
   {
     std::lock_guard lock(mutex_);
     loop_ = &loop;
-    if (!abort_.ok()) loop.Abort(abort_);
-    if (end_loop_ && end_loop_->job) loop.EndEarly();
-    if (end_loop_ && !end_loop_->job) loop.SwitchTo(end_loop_->next);
+    if (end_job_) loop.EndEarly();
+    if (end_loop_) loop.SwitchTo(end_loop_);
   }
-  const auto end = CatchOutOfMemory([&] { return loop.Run(); });
+  const auto end = CatchOutOfMemory([&]() -> Result<AsyncEnd> {
+    {
+      std::lock_guard lock(mutex_);
+      if (!abort_.ok()) return abort_;
+    }
+    return loop.Run();
+  });
   {
     std::lock_guard lock(mutex_);
     loop_ = nullptr;
@@ -179,7 +188,7 @@ Status JobMember<T>::FetchRound(const member::Place& place, uint64_t round) {
   const member::MemberCoreOptions limits;
   const int32_t holder = plan::RootOf(place.tree());
   for (const int64_t begin_us = NowUs();;) {
-    const member::StateFetched fetched = Fetch(place, holder);
+    const member::StateFetched fetched = Fetch(place, holder, round);
     if (interrupted()) return member::OrderCame();
     if (fetched.status.ok()) {
       ESPALIER_RETURN_IF_ERROR(fetched.decoded);

@@ -397,12 +397,41 @@ TEST_CASE("asynchronous training runs one loop a generation") {
   m.Do(Prepare{Order(2, 0, {1, 2, 3})});
   m.Do(RowsStaged{m.Find<StageRows>()->number, {}});
   CHECK(m.Do(Member::Proceeds({1}, 1, 0)) == "loop");
-  CHECK(m.Do(AllBegan{}) == "withdraw close-aside");
   CHECK(m.Do(SwitchTo{{2}}) == "end-loop");
   CHECK(m.Do(LoopEnded{{}, false, {2}, 12}) == "withdraw aside adopt report open offer loop");
   CHECK(m.Reported<cluster::Switched>()->round == 12);
-  CHECK(m.Do(LoopEnded{{}, true}) == "end");
-  CHECK(m.Find<EndRun>()->finished);
+  SECTION("until the job is trained") {
+    CHECK(m.Do(LoopEnded{{}, true}) == "end");
+    CHECK(m.Find<EndRun>()->finished);
+  }
+  SECTION("an interruption counts although the loop ended well") {
+    m.Do(Prepare{Order(3, 0, {1, 2})});
+    m.Do(RowsStaged{m.Find<StageRows>()->number, {}});
+    CHECK(m.Do(Interrupt{}) == "abort");
+    CHECK(m.Do(LoopEnded{{}, false, {3}, 20}) == "end");
+    CHECK(m.Find<EndRun>()->status.code() == StatusCode::kCancelled);
+  }
+}
+
+TEST_CASE("an order that is refused does not end as the run before") {
+  Member m;
+  m.Begin(Order(1, 0, {1, 2}));
+  m.Do(Member::Gradient(0));
+  m.Do(LinkBroke{{1}, 1, Unavailable("reset")});
+  m.Do(Failed{Unavailable("reset")});
+  CHECK(m.Find<EndRun>()->broken);
+  m.Do(TakePart{Order(2, 5, {1, 2})});
+  CHECK_FALSE(m.Find<EndRun>()->broken);
+}
+
+TEST_CASE("a load that an interruption cancels is not a failure") {
+  Member m;
+  m.Begin(Order(1, 0, {1, 2}));
+  m.Do(Member::Gradient(0));
+  m.Do(Prepare{Order(2, 0, {1, 2, 3})});
+  const uint64_t number = m.Find<StageRows>()->number;
+  m.Do(Interrupt{});
+  CHECK(m.Do(RowsStaged{number, Cancelled("stopped")}).empty());
 }
 
 }  // namespace
