@@ -18,7 +18,7 @@ void MemberCore::Enter(PlaceRef place) {
   failure_ = unread_ = {};
   fetches_.reset();
   history_reported_.reset();
-  all_began_ = compare_next_ = stamped_ = false;
+  all_began_ = compare_next_ = false;
   next_ = {};
   leaf_ms_ = 0;
   pace_sum_.assign(static_cast<size_t>(place_->members()), 0);

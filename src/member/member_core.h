@@ -26,7 +26,8 @@
 // Rounds: NextRound makes the shell report the round in flight (RoundReached). RunRound computes
 // it, SendSums passes its sums to the reducer, and Commit applies its totals. The next RoundReached
 // follows. A complete total is always committed, also after an interruption or a broken link. So
-// no two members are more than one round apart.
+// no two members are more than one round apart. A generation whose end is stamped in a total ends
+// with it, even if one of its links breaks: the links of the next one are new.
 //
 // From time to time, the members compare checksums of their states. If all are equal, the state
 // that they had before the step is agreed, and may become a checkpoint. If they differ, nothing is
@@ -40,8 +41,8 @@
 //
 // Thread rule: one thread at a time. The shell performs actions in order, and passes in the result
 // of each action that has one. AbortRound, EndLoop, StageRows, StopStaging, and a Report before
-// which no action waits, may be performed at once. Interrupt, ProceedCame, Prepare, RowsStaged, SwitchTo, EndEarly and
-// LinkBroke may come at any time.
+// which no action waits, may be performed at once. Interrupt, ProceedCame, Prepare, RowsStaged,
+// SwitchTo, EndEarly and LinkBroke may come at any time.
 #pragma once
 
 #include <cstdint>
@@ -300,8 +301,6 @@ class MemberCore {
   bool joining() const { return joining_ && phase_ != Phase::kIdle; }
   // Returns whether rows of a later generation are being loaded.
   bool staging() const { return staging_ != nullptr; }
-  // Returns whether the present round, at the root, is the last one of its generation.
-  bool stamped() const { return stamped_; }
   bool interrupted() const { return interrupted_; }
 
  private:
@@ -375,9 +374,8 @@ class MemberCore {
   bool all_began_ = false;                  // totals have arrived
   bool compare_next_ = false;               // from the root
   Generation next_;                         // from the root: the generation that begins now
-  bool stamped_ = false;
-  double leaf_ms_ = 0;            // of this member, smoothed over steps
-  std::vector<double> pace_sum_;  // by member, since the last report
+  double leaf_ms_ = 0;                      // of this member, smoothed over steps
+  std::vector<double> pace_sum_;            // by member, since the last report
   int64_t pace_steps_ = 0;
   std::optional<int64_t> pace_reported_us_;
 

@@ -17,7 +17,6 @@ void MemberCore::Handle(RoundReached event) {
   if (phase_ != Phase::kTraining) return;
   reached_ = std::move(event);
   round_ = reached_.round;
-  stamped_ = false;
   if (place_->root()) {
     // A new root does not know what earlier ones reported. The coordinator ignores repeated rows.
     const size_t rows = reached_.evaluations;
@@ -55,7 +54,6 @@ void MemberCore::Handle(const LeavesDone& event) {
                                         : training::StepEnds::kNo;
     if (switch_to_ > running_) root.next = switch_to_;
     root.compare_next = event.checkpoint_due && !Compares();
-    stamped_ = static_cast<bool>(root.next);
   }
   Do(std::move(sums));
 }

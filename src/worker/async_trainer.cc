@@ -281,9 +281,10 @@ void AsyncTrainer<T>::Housekeep() {
   kept_house_us_ = now;
   server_->WithState([&](training::AsyncHolder<T>& holder) {
     const std::vector<spec::HistoryRow>& rows = machine_.state().history;
-    for (; options_.history_told < rows.size(); ++options_.history_told) {
+    for (; options_.history_reported < rows.size(); ++options_.history_reported) {
       if (!hooks_.on_history) continue;
-      hooks_.on_history(static_cast<int64_t>(options_.history_told), rows[options_.history_told]);
+      hooks_.on_history(static_cast<int64_t>(options_.history_reported),
+                        rows[options_.history_reported]);
     }
     const int64_t elapsed_ms = (now - options_.begun_us) / 1000;
     const bool late = options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms;

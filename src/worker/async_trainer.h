@@ -49,9 +49,9 @@ struct AsyncHooks {
 };
 
 struct AsyncOptions : TrainerOptions {
-  int64_t max_time_ms = 0;  // 0: no limit; counted from `begun_us`
-  int64_t begun_us = 0;     // start of training at this worker
-  size_t history_told = 0;  // rows of the state's history already passed to on_history
+  int64_t max_time_ms = 0;      // 0: no limit; counted from `begun_us`
+  int64_t begun_us = 0;         // start of training at this worker
+  size_t history_reported = 0;  // rows of the history that on_history has received
 };
 
 // The end of a trainer's run.

@@ -131,7 +131,7 @@ AsyncHooks JobMember<T>::AsyncHooksOf(const member::PlaceRef& place) {
     hooks.checkpoint_due = [this, place] {
       return hooks_.checkpoint_due(RootStateOf(*place, machine_.state()));
     };
-    // Only one member has the state, so there is no comparison.
+    // Only one member has the state, so the members compare nothing.
     hooks.on_checkpoint = [this, place] {
       hooks_.on_agreed(RootStateOf(*place, machine_.state()));
     };
@@ -157,7 +157,7 @@ void JobMember<T>::Perform(const member::RunLoop& action) {
   AsyncOptions options{OptionsOf(place)};
   options.max_time_ms = spec_.train.max_time_ms.value_or(0);
   options.begun_us = begun_us_;
-  options.history_told =
+  options.history_reported =
       static_cast<size_t>(std::max<int64_t>(0, evaluations - cluster::kHistoryRowsMax));
   AsyncTrainer<T> loop(machine_, options, row_source_, pool_, *links_.exchange, times_,
                        AsyncHooksOf(action.place));

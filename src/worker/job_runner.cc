@@ -18,7 +18,7 @@
 namespace espalier::worker {
 namespace {
 
-constexpr int64_t kLoadingTellUs = 1'000'000;  // interval of reports while rows are read
+constexpr int64_t kLoadingReportUs = 1'000'000;  // interval of reports while rows are read
 constexpr int64_t kCleaningMs = 3'000;  // limit for one call that cleans up after an interruption
 
 // Returns the file system of the job. Its waits end when `cancelled` becomes true. It passes the
@@ -286,12 +286,12 @@ Status JobRunner::Load(data::RowLoader& loader, const storage::FileSystem& files
 
 Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::TableProfile& profile,
                                                             const OwnRows::Request& rows) {
-  std::atomic<int64_t> bytes_read{0}, told_us{NowUs()};
+  std::atomic<int64_t> bytes_read{0}, reported_us{NowUs()};
   const auto after_read = [&](int64_t bytes) {
     bytes_read += bytes;
-    int64_t last = told_us;
-    if (NowUs() - last < kLoadingTellUs) return;
-    if (!told_us.compare_exchange_strong(last, NowUs())) return;
+    int64_t last = reported_us;
+    if (NowUs() - last < kLoadingReportUs) return;
+    if (!reported_us.compare_exchange_strong(last, NowUs())) return;
     Report(cluster::ProfilingProgress{job_, rows.generation, bytes_read});
   };
   const WatchedFiles files(

@@ -163,7 +163,7 @@ Status JobRunner::BeginAgain(JobMember<T>& member, const cluster::StartTraining&
 }
 
 Status JobRunner::Perform(const KeepOrder& order) {
-  cluster::StateKept told{order.at.job, order.at.generation, 0, {}, {}};
+  cluster::StateKept kept{order.at.job, order.at.generation, 0, {}, {}};
   HeldState held;
   bool agreed = order.reverts;
   std::visit(
@@ -177,13 +177,13 @@ Status JobRunner::Perform(const KeepOrder& order) {
   if (held.step > 0) {
     auto path = checkpoints_->Keep(newest_, held, agreed);
     if (path.ok()) {
-      told.step = held.step;
-      told.path = *std::move(path);
+      kept.step = held.step;
+      kept.path = *std::move(path);
     } else {
-      told.why = path.status();
+      kept.why = path.status();
     }
   }
-  Report(std::move(told));
+  Report(std::move(kept));
   return Status::Ok();
 }
 

@@ -47,7 +47,7 @@ struct StepReport {
 struct TrainerHooks {
   std::function<int64_t()> now_us;                   // a clock that never goes back
   std::function<void(const StepReport&)> on_report;  // a few calls per second
-  // Called at the root before each step: returns whether a checkpoint should be written soon.
+  // Called at the root in each step: returns whether a checkpoint should be written soon.
   std::function<bool()> checkpoint_due;
   std::function<void()> on_boundary;  // before each step: the machine's state is complete
   // Called with the rows that a leaf adds to a step, before any part of the sum is sent. On any

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "src/cli/local_start.h"
+#include "tests/testing/eventually.h"
 
 namespace espalier::cli {
 namespace {
@@ -154,14 +155,10 @@ TEST_CASE("an interrupt ends the wait for a silent coordinator") {
   CHECK(fixture.Clean());
 }
 
-// Returns whether the process ends within 5 s. It may still be a zombie.
-bool Ends(const std::string& pid) {
-  for (int i = 0; i < 500; ++i) {
-    const char state = StateOf(pid);
-    if (state == 0 || state == 'Z') return true;
-    usleep(10'000);
-  }
-  return false;
+// Returns whether the process has ended. It may still be a zombie.
+bool HasEnded(const std::string& pid) {
+  const char state = StateOf(pid);
+  return state == 0 || state == 'Z';
 }
 
 TEST_CASE("killing at once ends every daemon and removes the directory") {
@@ -171,7 +168,7 @@ TEST_CASE("killing at once ends every daemon and removes the directory") {
   const std::string worker = AwaitReady(fixture);
   REQUIRE(!worker.empty());
   cluster.KillAtOnce();
-  CHECK(Ends(worker));
+  CHECK(Eventually([&] { return HasEnded(worker); }));
   CHECK(cluster.TakeDeaths().empty());  // nothing to report: this process killed them
   CHECK(fixture.Clean());
 }

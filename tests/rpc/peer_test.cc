@@ -78,6 +78,7 @@ TEST_CASE("a connected peer has more time to open the generation") {
     GrpcNetwork network(options, 2);
     collective::RecordingListener early, late;
     const auto links = network.Open(first, &early);
+    // Longer than the time limits, which must not end the link. No event marks that.
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     const auto others = network.Open(1 - first, &late);
     links->Send(collective::MakeLinkMessage(first, 1 - first, 1, 0, 100));

@@ -80,7 +80,7 @@ TEST_CASE("a fetch times out only between two parts") {
   static constexpr int64_t kPauseMs = 1'000;
 #endif
   const auto slow = [] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));  // plays a slow client
     return false;
   };
   const auto whole =

@@ -194,8 +194,8 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //   categorical  otherwise
 Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts);
 
-// Returns the note that a column, which Judge finds numeric, may be an identifier. Nothing: there
-// is no sign of that.
+// Returns the note that a column may be an identifier, or nothing. REQUIRES: Judge finds the column
+// numeric.
 std::optional<std::string> IdentifierNote(const ColumnSample& sample, const std::string& column);
 
 // Returns the decision that a label needs before its texts can be classes: the label is written as
