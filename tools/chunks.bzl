@@ -11,7 +11,7 @@ Rules for the files of a room:
   header. This rule does not apply to test files (*_test.cc). Each one in a chunk gets its own
   namespace, so test files do not define names that a header declares.
 - A file includes what it uses. The chunk can hide a missing include, so `tools/test alone` compiles
-  each file by itself.
+  each file by itself, except for the first of a chunk.
 """
 
 # Flags for rooms that handle jobs, messages and files, not rows and weights. -O1 compiles 20 %
