@@ -87,6 +87,10 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("src/data", one)
         self.assertNotIn("README.md", one)
         self.assertIn("README.md", other)
+        # A Python test changes no C++ part. Tests share only the other files of tests/e2e.
+        self.assertNotIn("tests/e2e/train_test.py", set(one) | set(other))
+        self.assertIn("tests/e2e/train_test.py", test_changes.places(
+            files, test_parts.named("e2e-long").inputs))
         after = dict(one, **{"src/data": "of other files", "src/new": "of new files"})
         self.assertEqual(test_changes.changed(one, after), {"src/data", "src/new"})
 

@@ -1,5 +1,7 @@
 """Lists the parts of tools/test with their tests, time budgets and dependencies."""
 import dataclasses
+import glob
+import os
 
 import test_changes
 
@@ -13,14 +15,23 @@ SHIPPED = ["cli", "coordinator", "fuzz_targets", "model", "rpc", "sim", "trainin
 THREADED = ["base", "cli", "collective", "coordinator", "data", "model", "rpc", "scoring",
             "security", "sim", "storage", "training", "worker"]
 
+
+def paths(pattern):
+    return sorted(glob.glob(pattern, root_dir=test_changes.ROOT))
+
+
 # Prefixes of the files that results depend on. Tests run the commands of the pages.
 BUILD = ("tools/", "WORKSPACE", "BUILD", ".bazel")
-CPP = BUILD + ("src/", "proto/", "config/", "deploy/BUILD", "deploy/yarn/", "tests/")
-PROGRAMS = BUILD + ("src/", "proto/", "config/", "deploy/", "README.md", "tests/e2e/",
-                    "tests/conftest.py", "tests/pytest.ini", "tests/coordinator/BUILD",
+CPP = BUILD + ("src/", "proto/", "config/", "deploy/BUILD", "deploy/yarn/", "tests/BUILD") + tuple(
+    os.path.dirname(path) + "/" for path in paths("tests/*/BUILD"))
+# With the files that end-to-end tests share.
+PROGRAMS = BUILD + ("src/", "proto/", "config/", "deploy/", "README.md", "tests/conftest.py",
+                    "tests/pytest.ini", "tests/coordinator/BUILD",
                     "tests/coordinator/mortal_main.cc", "tests/storage/BUILD",
                     "tests/storage/hdfs_probe.cc", "tests/worker/BUILD",
-                    "tests/worker/telltale_main.cc")
+                    "tests/worker/telltale_main.cc") + tuple(
+    path for path in paths("tests/e2e/*") if not path.endswith("_test.py"))
+E2E = PROGRAMS + ("tests/e2e/",)
 PAGES = tuple(sorted(test_changes.PAGES))
 CLIENT = PROGRAMS + ("tests/python/", "tests/model/torch_golden.json")
 SPARK = CLIENT + ("tests/spark/",)
@@ -45,7 +56,7 @@ PARTS = [
          "gRPC", 330, True, CPP),
     Part("hdfs", "the C++ storage room on HDFS: plain, with two NameNodes, secured", 60, True,
          STORAGE),
-    Part("e2e", "end-to-end tests of the real programs", 330, True, PROGRAMS + PAGES),
+    Part("e2e", "end-to-end tests of the real programs", 330, True, E2E + PAGES),
     Part("python", "the Python client with its wheel", 120, True, CLIENT + PAGES),
     Part("spark-smoke", "one Spark application that submits", 60, True, SPARK),
     Part("thorough", "Catch2 tests under both sanitizers with all checks: all rooms", 1200, False,
@@ -53,8 +64,8 @@ PARTS = [
     Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),
     Part("alone", "each C++ file that the build compiles after another, compiled by itself", 600,
          False, CPP),
-    Part("e2e-long", "end-to-end tests marked long", 900, False, PROGRAMS + PAGES),
-    Part("e2e-asan", "attacks on daemons with both sanitizers", 900, False, PROGRAMS),
+    Part("e2e-long", "end-to-end tests marked long", 900, False, E2E + PAGES),
+    Part("e2e-asan", "attacks on daemons with both sanitizers", 900, False, E2E),
     Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK,
          ("spark-smoke",)),
     Part("spark4", "Spark as a submitter: PySpark 4", 1200, False, SPARK),
