@@ -226,7 +226,7 @@ void FeatureDecoder::ForgetCategories() {
   for (LabelTexts& texts : texts_.categories) texts = {};
 }
 
-Status FeatureDecoder::CheckTexts(const std::string& file, RowRules rules) const {
+Status FeatureDecoder::CheckManyTexts(const std::string& file, RowRules rules) const {
   if (const size_t labels = texts_.labels.texts().size(); labels > kClassesMax) {
     return CheckLabels(labels, file, schema_.names[static_cast<size_t>(schema_.label[0])]);
   }

@@ -90,9 +90,13 @@ class FeatureDecoder {
   void ForgetCategories();
   // Returns kBadInput for a label with more than kClassesMax texts. In training, also returns it
   // for another column with more than CategoriesCountedMax texts.
-  Status CheckTexts(const std::string& file, RowRules rules) const;
+  Status CheckTexts(const std::string& file, RowRules rules) const {
+    const bool few = texts_.categories.empty() && texts_.labels.texts().size() <= kClassesMax;
+    return few ? Status() : CheckManyTexts(file, rules);
+  }
 
  private:
+  Status CheckManyTexts(const std::string& file, RowRules rules) const;
   std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);
   std::optional<std::string> DecodeDate(size_t feature, std::string_view text, double* value) const;
 

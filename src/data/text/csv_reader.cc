@@ -203,10 +203,9 @@ bool CsvReader::SkipPartialRecord() {
 }
 
 CsvReader::Outcome CsvReader::Next() {
-  if (!started_) {
-    started_ = true;
-    if (!SkipPartialRecord()) return Outcome::kFailed;
-  }
+  if (started_) return TakeNext();
+  started_ = true;
+  if (!SkipPartialRecord()) return Outcome::kFailed;
   Outcome outcome = TakeNext();
   while (record_offset_ < range_.begin && outcome != Outcome::kFailed && outcome != Outcome::kEnd) {
     outcome = TakeNext();
@@ -224,9 +223,8 @@ CsvReader::Outcome CsvReader::TakeNext() {
     const std::string_view line(data() + position_, line_end - position_);
     text_skew_ = Offset(position_) == 0 && line.starts_with(kByteOrderMark) ? 3 : 0;
     const std::string_view content = line.substr(text_skew_);
-    const bool may_skip = blanks_ || options_.comment.has_value();
-    if (content.empty() || content == "\r" || (may_skip && IsSkipped(content)) ||
-        (Offset(position_) == 0 && IsSeparatorLine(content))) {
+    const bool may_skip = content.size() <= 1 || blanks_ || options_.comment || record_offset_ == 0;
+    if (may_skip && IsSkipped(content)) {
       position_ = next;
       continue;
     }
@@ -240,6 +238,8 @@ CsvReader::Outcome CsvReader::TakeNext() {
 }
 
 bool CsvReader::IsSkipped(std::string_view content) const {
+  if (content.empty() || content == "\r") return true;
+  if (record_offset_ == 0 && IsSeparatorLine(content)) return true;
   if (blanks_) {
     const size_t text = content.find_first_not_of(" \t");
     if (text == std::string_view::npos) return true;

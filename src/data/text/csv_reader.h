@@ -90,8 +90,8 @@ class CsvReader final : public RecordReader {
   bool FindLine(size_t searched, size_t* line_end, size_t* next);
   // Moves to the first record that starts in the range.
   bool SkipPartialRecord();
-  // Returns whether the line is a comment or contains only blanks, if the options have lines like
-  // these. `content`: not empty, without its line feed.
+  // Returns whether the line holds no record: it is empty, `sep=;` as the first line of a file, or
+  // a comment or blanks if the options have lines like these. `content`: without its line feed.
   bool IsSkipped(std::string_view content) const;
   // Returns whether this is the first line `sep=;`, from which Excel reads the delimiter.
   bool IsSeparatorLine(std::string_view content) const;

@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+// Returns whether InFileOrder left out the name of a column.
+bool IsLeftOut(const std::string& name) { return name.size() == 1 && name[0] == '\0'; }
+
 // Parses eight fields of one digit each, as in "0,0,7,0,0,0,1,0,". Returns true if all are digits.
 inline bool EightDigits(const char* text, uint8_t* out) {
   const __m128i every_other =
@@ -68,17 +71,7 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
   const auto empty = std::find(columns.begin(), columns.end(), spec::InputFile::kEmpty);
   if (empty != columns.end()) empty_ = static_cast<int32_t>(empty - columns.begin());
   const std::string& path = table.plan.files[file].path;
-  is_csv_ = spec::FormatOf(job_.data, path) == spec::DataFormat::kCsv;
-  if (is_csv_ && job_.data.csv.header) {
-    const size_t own = schema.names.size() - static_cast<size_t>(schema.partitions);
-    // A row may equal a header of numbers by chance.
-    const auto is_word = [](const std::string& name) {
-      double value = 0;
-      return ParseNumberSlowly(name, &value) != NumberKind::kNumber;
-    };
-    const auto end = schema.names.begin() + static_cast<std::ptrdiff_t>(own);
-    if (std::any_of(schema.names.begin(), end, is_word)) own_columns_ = own;
-  }
+  if (spec::FormatOf(job_.data, path) == spec::DataFormat::kCsv) FindFileStarts();
   if (sparse_) {
     for (DecodedRows& set : sets_) set.sparse = true;
     slots_.assign(schema.names.size(), -1);
@@ -101,6 +94,26 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
     } else {
       runs_.push_back({column, 1, static_cast<int32_t>(slot)});
     }
+  }
+}
+
+void RowDecoder::FindFileStarts() {
+  starts_file_[static_cast<uint8_t>(kByteOrderMark[0])] = true;
+  if (!job_.data.csv.header) return;
+  const size_t own = schema_.names.size() - static_cast<size_t>(schema_.partitions);
+  // A row may equal a header of numbers by chance.
+  const auto is_word = [](const std::string& name) {
+    double value = 0;
+    return ParseNumberSlowly(name, &value) != NumberKind::kNumber;
+  };
+  const auto end = schema_.names.begin() + static_cast<std::ptrdiff_t>(own);
+  if (std::none_of(schema_.names.begin(), end, is_word)) return;
+  own_columns_ = own;
+  const std::string& first = schema_.names[0];
+  if (first.empty() || IsLeftOut(first)) {
+    starts_file_.fill(true);
+  } else {
+    starts_file_[static_cast<uint8_t>(first[0])] = true;
   }
 }
 
@@ -187,14 +200,14 @@ bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
   const bool plain = features_.rules().plain();
   drops_ = false;
   for (const Run& run : runs_) {
-    double* out = values_.data() + run.slot;
-    uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
-    const auto decode = [&](auto parse) {
+    double* const out = values_.data() + run.slot;
+    const uint32_t* const end = ends + run.column;
+    const auto decode = [=, this](auto parse) {
+      const char* from = text + (run.column == 0 ? 0 : end[-1] + 1);
       for (int32_t i = 0; i < run.count; ++i) {
-        const char* const from = text + begin;
-        const char* const to = text + ends[run.column + i];
-        if (!parse(from, to, &out[i]) && !DecodeFeature(from, to, run.slot + i)) return false;
-        begin = ends[run.column + i] + 1;
+        const char* const to = text + end[i];
+        if (!parse(from, to, out + i) && !DecodeFeature(from, to, run.slot + i)) return false;
+        from = to + 1;
       }
       return true;
     };
@@ -285,15 +298,17 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   }
   const int32_t column = schema_.label[0];
   const ValueRules& rules = features_.rules_of(column);
-  const bool points = rules.has_points();
   const std::string_view written = Trimmed(reader.field(column));
-  const std::string plain = points ? "" : rules.PlainText(written);
-  const std::string_view text = points ? written : std::string_view(plain);
-  label_ = features_.texts().labels.Find(text);
-  if (label_ >= 0 && points) return true;  // the text was checked when it was new
+  const LabelTexts& known = features_.texts().labels;
+  if (rules.has_points()) {
+    label_ = known.Find(written);
+    if (label_ >= 0) return true;  // the text was checked when it was new
+  }
+  const std::string text = rules.PlainText(written);
   if (rules.IsNullLabel(written) || rules.IsNullLabel(text)) {
     return Bad(written.empty() ? LabelFault(0) : MissingLabelFault(written), column);
   }
+  label_ = known.Find(text);
   if (label_ >= 0) return true;
   if (text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
   if (auto fault = requires_utf8_ ? Utf8Fault(text) : std::nullopt) {
@@ -394,8 +409,7 @@ bool RowDecoder::CheckFields(const RecordReader& reader) {
 }
 
 bool RowDecoder::CheckJoint(const RecordReader& reader) {
-  const bool marked = reader.text()[0] == kByteOrderMark[0] && reader.record_offset() > 0;
-  if (marked && reader.field(0).starts_with(kByteOrderMark)) {
+  if (reader.record_offset() > 0 && reader.field(0).starts_with(kByteOrderMark)) {
     return Bad(
         "the row starts with a byte order mark, as if several files were joined. Take out the "
         "mark and the header after it",
@@ -404,15 +418,15 @@ bool RowDecoder::CheckJoint(const RecordReader& reader) {
   if (own_columns_ == 0 || reader.fields() != schema_.names.size()) return true;
   for (size_t i = 0; i < own_columns_; ++i) {
     const std::string& name = schema_.names[i];
-    const bool left_out = name.size() == 1 && name[0] == '\0';  // see InFileOrder
-    if (!left_out && reader.field(i) != name) return true;
+    if (!IsLeftOut(name) && reader.field(i) != name) return true;
   }
   return Bad("the row repeats the header, as if several files were joined. Take it out of the file",
              -1);
 }
 
 RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
-  if (is_csv_ && !CheckJoint(reader)) return Outcome::kBad;
+  const bool starts_file = starts_file_[static_cast<uint8_t>(reader.text()[0])];
+  if (starts_file && !CheckJoint(reader)) return Outcome::kBad;
   const bool usual = reader.fields() == schema_.names.size() && empty_ < 0;
   if (!usual && !CheckFields(reader)) return Outcome::kBad;
   const bool digits = !sparse_ && type_ == spec::StorageType::kUint8 &&

@@ -1,6 +1,7 @@
 // Converts one text record into one row of numbers. It parses only the columns in use.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -104,6 +105,7 @@ class RowDecoder {
   bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
   bool Bad(std::string message, int32_t column);
   bool CheckFields(const RecordReader& reader);
+  void FindFileStarts();
   // Reports a row that is the beginning of another file: a byte order mark, or the header again.
   bool CheckJoint(const RecordReader& reader);
   Status Append(DecodedRows* rows, bool digits);
@@ -114,9 +116,9 @@ class RowDecoder {
   const int32_t file_;
   const bool classification_, float32_, sparse_;
   bool requires_utf8_ = false, truth_words_ = false;
-  int32_t empty_ = -1;  // field that must be empty; -1: none
-  bool is_csv_ = false;
-  size_t own_columns_ = 0;  // fields of the header; 0: no header
+  int32_t empty_ = -1;                   // field that must be empty; -1: none
+  std::array<bool, 256> starts_file_{};  // first bytes of rows that CheckJoint looks at
+  size_t own_columns_ = 0;               // fields of the header; 0: no header
   ValidationDraw draw_;
   ValidationColumn deciding_;
   RowPicker picker_;
