@@ -241,7 +241,8 @@ int RunEvaluate(const CommandContext& context) {
   const auto evaluation = WithProgress(context, *prepared, work);
   if (!evaluation.ok()) return FailedWork(context, evaluation.status());
   if (s.report) {
-    const Status written = scoring::WriteReport(context.files, prepared->model, *evaluation, *job);
+    const Status written = scoring::WriteReport(context.files, prepared->model, *evaluation, *job,
+                                                prepared->scan.input.notes);
     if (!written.ok()) return FailedWork(context, written);
   }
   const spec::ScoringResult result =

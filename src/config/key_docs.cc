@@ -176,8 +176,11 @@ constexpr KeyDoc kDocs[] = {
     {"data.validation.fraction", nullptr,
      "Share of the training rows, chosen by a seed, or the latest rows by `time`."},
     {"data.validation.stratify", nullptr,
-     "true: the fraction or the fold has the same share of each class, except for at most one "
-     "row in each MiB of text or row group of Parquet."},
+     "true: the fraction or the fold has the same share of each class, or of each stratum of a "
+     "number (`strata`), except for at most one row in each MiB of text or row group of Parquet."},
+    {"data.validation.strata", "[10, 20, 50]",
+     "Regression with `stratify`: bounds between the strata of the label. By default the deciles "
+     "of a sample of the rows."},
     {"data.validation.exact", nullptr,
      "true: the fraction or the fold has its share of the rows, except for at most one row in each "
      "MiB of text or row group of Parquet. false: each row is drawn by itself."},

@@ -277,8 +277,8 @@ std::optional<spec::Task> TaskOf(YamlNode& root, const spec::JobSpec& job) {
                                                                     : spec::Task::kClassification;
   }
   const bool classes = job.train.class_weight.balanced || !job.train.class_weight.given.empty() ||
-                       !job.model.thresholds.empty() || job.data.validation.stratify ||
-                       job.model.positive || job.train.threshold.kind != spec::ThresholdKind::kNone;
+                       !job.model.thresholds.empty() || job.model.positive ||
+                       job.train.threshold.kind != spec::ThresholdKind::kNone;
   if (classes) return spec::Task::kClassification;
   const bool numbers = job.data.label.size() > 1 || job.model.target_scale ||
                        job.model.clip_predictions || job.train.intervals > 0 ||

@@ -15,7 +15,7 @@
 //       train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 1e-1]}
 //       train.leaves: {whole: [1, 8]}                                # both ends included
 //   folds: 5                     # runs per trial, one per fold, instead of data.validation
-//   stratify: true               # folds with the same share of each class
+//   stratify: true               # folds with the same share of each class or stratum
 //   refit: true                  # with folds: at the end, runs the best trial again on all
 //                                # rows (except those that the job's data.validation takes)
 //   metric: val_loss             # metric that ranks the trials, as the mean over folds

@@ -240,6 +240,7 @@ Result<spec::ScoringResult> MergeScored(cluster::MergeWork work,
       .model_sha256 = work.model_sha256,
       .shards = {},
       .totals = std::move(work.totals),
+      .notes = work.input->notes,
       .wanted = wanted};
   merge.shards.reserve(work.shards.size());
   for (auto& shard : work.shards) {

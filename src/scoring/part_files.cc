@@ -36,6 +36,7 @@ class CsvPart final : public PartTable {
   int64_t rows() const override { return rows_; }
   Result<std::string> Take() override {
     rows_ = 0;
+    if (text_.empty()) return header_;
     return std::exchange(text_, {});
   }
 
@@ -217,8 +218,8 @@ Status PartWriter::Add(const PartRows& rows) {
   return table_->bytes() < part_bytes_ ? Status() : Finish();
 }
 
-Status PartWriter::Finish() {
-  if (table_->rows() == 0) return {};
+Status PartWriter::Finish(bool even_empty) {
+  if (table_->rows() == 0 && (!even_empty || parts_ > 0)) return {};
   ESPALIER_ASSIGN_OR_RETURN(const std::string bytes, table_->Take());
   return files_.WriteAtomically(directory_ + "/" + PartName(shard_, shards_, parts_++, format_),
                                 bytes);

@@ -88,7 +88,7 @@ class PartTable {
   virtual Status Add(const PartRows& rows) = 0;
   virtual int64_t bytes() const = 0;
   virtual int64_t rows() const = 0;
-  // Returns the bytes of the file and clears the table.
+  // Returns the bytes of the file and clears the table. Without rows, the file has only its header.
   virtual Result<std::string> Take() = 0;
 };
 
@@ -98,8 +98,8 @@ class PartWriter {
   PartWriter(const storage::FileSystem& files, std::string directory, int64_t shard, int64_t shards,
              spec::PartFormat format, const PartColumns& columns, int64_t part_bytes = kPartBytes);
   Status Add(const PartRows& rows);
-  // Writes the remaining rows.
-  Status Finish();
+  // Writes the remaining rows. `even_empty`: writes a part without rows if there is no other part.
+  Status Finish(bool even_empty = false);
   int64_t parts() const { return parts_; }
 
  private:

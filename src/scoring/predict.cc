@@ -31,6 +31,7 @@ class ShardPrediction {
         spec_(spec),
         columns_(columns),
         scorer_(*scorer),
+        first_(shard == 0),
         parts_(run.files, spec.output, shard, run.shards(), spec.format, columns, spec.part_bytes),
         rejects_(run.files, spec.output + "/" + kRejectsDirectory, shard, run.shards(),
                  spec::PartFormat::kCsv, reject_columns, spec.part_bytes) {}
@@ -51,7 +52,8 @@ class ShardPrediction {
   }
 
   Result<spec::ShardScore> Finish(spec::UnseenCounts unseen) {
-    ESPALIER_RETURN_IF_ERROR(parts_.Finish());
+    // With one part at least, other programs find the columns of an output without rows.
+    ESPALIER_RETURN_IF_ERROR(parts_.Finish(first_));
     ESPALIER_RETURN_IF_ERROR(rejects_.Finish());
     score_.parts = parts_.parts();
     score_.reject_parts = rejects_.parts();
@@ -182,6 +184,7 @@ class ShardPrediction {
   const PredictSpec& spec_;
   const PartColumns& columns_;
   Scorer& scorer_;
+  const bool first_;  // this is the first shard
   PartWriter parts_, rejects_;
   spec::ShardScore score_;
   std::vector<double> values_;

@@ -66,8 +66,10 @@ std::string Head(const ReportInput& in) {
   if (in.evaluation.rejected > 0) {
     out += ". " + Counted(in.evaluation.rejected, "more row") + " could not be evaluated";
   }
-  return out + ".</p>\n<p class=\"small\">SHA-256 of the weights: " +
+  out += ".</p>\n<p class=\"small\">SHA-256 of the weights: " +
          HtmlText(in.trained.document.weights_sha256) + "</p>\n";
+  for (const std::string& note : in.notes) out += "<p>Note: " + HtmlText(note) + ".</p>\n";
+  return out;
 }
 
 std::string MetricsSection(const ReportInput& in) {

@@ -4,6 +4,7 @@
 // Thread rule: pure functions.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,8 +19,9 @@ namespace espalier::scoring {
 struct ReportInput {
   const ModelOutline& trained;
   const Evaluation& evaluation;
-  std::string model, data;  // names as given by the user
-  std::string history;      // the bundle's history.csv; empty: no history
+  std::string model, data;                  // names as given by the user
+  std::string history;                      // the bundle's history.csv; empty: no history
+  std::span<const std::string> notes = {};  // InputPlan::notes
 };
 
 // Returns the page. It contains metrics, metrics by class, loss curves and the confusion matrix (up

@@ -44,7 +44,8 @@ Status CheckReportPath(const storage::FileSystem& files, const spec::InputPlan& 
 }
 
 Status WriteReport(const storage::FileSystem& files, const ModelOutline& trained,
-                   const Evaluation& evaluation, const spec::ScoringSpec& spec) {
+                   const Evaluation& evaluation, const spec::ScoringSpec& spec,
+                   std::span<const std::string> notes) {
   std::string data;
   for (const std::string& pattern : spec.data) data += (data.empty() ? "" : ", ") + pattern;
   std::string history;
@@ -56,7 +57,7 @@ Status WriteReport(const storage::FileSystem& files, const ModelOutline& trained
   }
   const Status written = files.WriteAtomically(
       spec.output.path,
-      ReportHtml({trained, evaluation, spec.model, std::move(data), std::move(history)}));
+      ReportHtml({trained, evaluation, spec.model, std::move(data), std::move(history), notes}));
   return written.ok() ? written : written.Wrap("the report");
 }
 

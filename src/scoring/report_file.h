@@ -3,6 +3,7 @@
 // Thread rule: re-entrant functions.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "src/base/status.h"
@@ -20,8 +21,9 @@ Status CheckReportPath(const storage::FileSystem& files, const spec::InputPlan& 
                        const std::string& path);
 
 // Writes the report to the output of `spec`, and replaces an existing file. It contains the loss
-// curves of the model's bundle, if the bundle has them.
+// curves of the model's bundle, if the bundle has them. `notes`: InputPlan::notes.
 Status WriteReport(const storage::FileSystem& files, const ModelOutline& trained,
-                   const Evaluation& evaluation, const spec::ScoringSpec& spec);
+                   const Evaluation& evaluation, const spec::ScoringSpec& spec,
+                   std::span<const std::string> notes);
 
 }  // namespace espalier::scoring

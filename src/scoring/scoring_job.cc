@@ -65,7 +65,7 @@ Result<spec::ScoringResult> MergeEvaluations(const storage::FileSystem& files,
   }
   if (!spec.output.path.empty()) {
     ESPALIER_RETURN_IF_ERROR(CheckWanted(merge));
-    ESPALIER_RETURN_IF_ERROR(WriteReport(files, model, all, spec));
+    ESPALIER_RETURN_IF_ERROR(WriteReport(files, model, all, spec, merge.notes));
   }
   return ResultOf(model, all, spec.output.path);
 }

@@ -39,6 +39,7 @@ struct ScoringMerge {
   std::vector<spec::ShardScore> shards;  // in order, without totals
   // Evaluation: totals of all shards (cluster/shard_totals.h).
   std::vector<double> totals = {};
+  std::vector<std::string> notes = {};  // InputPlan::notes, for the report
   // As in PutPredictions. If it returns false, no report is written either.
   std::function<bool()> wanted = {};
 };

@@ -105,6 +105,7 @@ void Fields(F&& f, Is<ValidationSpec> auto& s) {
   f(Key("time").Later(), s.time);
   f(Key("from").Later(), s.from);
   f(Key("to").Later(), s.to);
+  f(Key("strata").Later(), s.strata);
 }
 template <typename F>
 void Fields(F&& f, Is<BadRows> auto& s) {

@@ -145,10 +145,14 @@ struct FeatureSpec {
   bool operator==(const FeatureSpec&) const = default;
 };
 
+inline constexpr size_t kStrataMax = 100;  // bounds of ValidationSpec::strata
+
 struct ValidationSpec {
   // In [0, 1); selected by a keyed hash of the row's identity, or by `group` or `time`.
   double fraction = 0;
-  bool stratify = false;  // the same share of each class (src/data/features/validation_draw.h)
+  // The same share of each class, or of each stratum of the label
+  // (src/data/features/validation_draw.h).
+  bool stratify = false;
   std::optional<ColumnRef> column;  // or: rows in which this column is true/1
   std::vector<std::string> files;   // or: patterns of separate files
   // Or, both together: part `fold`, counted from 0, of `of` parts of about equal size. Each row is
@@ -163,6 +167,9 @@ struct ValidationSpec {
   // number in the `time` column, or a hash of the group in [0, 1). The profiling pass finds both
   // bounds.
   std::optional<double> from, to;
+  // Regression with `stratify`: bounds between the strata of the label, increasing. Empty: the
+  // coordinator chooses them at submission.
+  std::vector<double> strata;
   bool operator==(const ValidationSpec&) const = default;
   bool any() const { return draws() || bounded() || column.has_value() || !files.empty(); }
   bool draws() const { return fraction > 0 || fold.has_value(); }

@@ -237,6 +237,25 @@ void CheckPlaces(Findings& f, const DataSpec& data) {
            v.to ? ShortestDouble(*v.to) : "", "a larger number than `from`");
 }
 
+// Checks the strata of validation rows.
+void CheckStrata(Findings& f, const DataSpec& data, Task task) {
+  const ValidationSpec& v = data.validation;
+  const bool numbers = task == Task::kRegression && data.label.size() <= 1;
+  f.Expect(!v.stratify || task == Task::kClassification || numbers, "data.validation.stratify",
+           "true", "it with one label: a class or a number");
+  const std::string key = "data.validation.strata";
+  f.Expect(v.strata.empty() || (v.stratify && numbers), key, "numbers",
+           "`stratify: true` and `model.task: regression` with them");
+  f.Expect(v.strata.size() <= kStrataMax, key, std::to_string(v.strata.size()) + " numbers",
+           "at most " + std::to_string(kStrataMax));
+  const auto falls = [](double a, double b) { return !(a < b); };
+  const bool finite = std::all_of(v.strata.begin(), v.strata.end(),
+                                  [](double bound) { return std::isfinite(bound); });
+  const bool increasing =
+      std::adjacent_find(v.strata.begin(), v.strata.end(), falls) == v.strata.end();
+  f.Expect(finite && increasing, key, "other numbers", "finite numbers that increase");
+}
+
 void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   const ValidationSpec& v = data.validation;
   const int ways = (v.fraction > 0) + v.column.has_value() + !v.files.empty() + (v.fold || v.of) +
@@ -253,8 +272,7 @@ void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   f.Expect(!v.seed || v.draws(), "data.validation.seed", "a number",
            "`fraction` or `fold` with it: it chooses their rows");
   CheckPlaces(f, data);
-  f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
-           "`model.task: classification` with it: other tasks have no classes");
+  CheckStrata(f, data, task);
   if (const auto& column = v.deciding()) {
     CheckColumn(f, v.deciding_key(), *column, HasHeader(data));
     f.Expect(std::find(data.label.begin(), data.label.end(), *column) == data.label.end(),

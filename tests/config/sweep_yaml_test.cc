@@ -177,9 +177,9 @@ TEST_CASE("an invalid sweep is one clear error") {
       {start + "folds: 2\nparallel: 0\n", "parallel: found 0"},
       {start + "grid: {train.batch: [8]}\nstratify: true\n", "stratify: found true without folds"},
       {start + "folds: 2\nstratify: 2\n", "stratify: found '2', expected true or false"},
-      {"job: {data: {train: t.csv, label: y}, model: {task: regression}}\noutput: o\nfolds: 2\n"
-       "stratify: true\n",
-       "expected `model.task: classification` with it"},
+      {"job: {data: {train: t.csv, label: [y, z]}, model: {task: regression}}\noutput: o\n"
+       "folds: 2\nstratify: true\n",
+       "expected it with one label"},
       {start + "refit: true\ngrid: {train.batch: [1]}\n", "refit: found true without folds"},
       {"job: {data: {train: t.csv, label: y}, train: {calibrate: true}}\n"
        "output: o\nfolds: 2\nrefit: true\n",

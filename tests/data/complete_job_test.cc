@@ -32,6 +32,27 @@ JobCompletion::Completed Completed(DataFixture& f, const std::string& csv,
   return *std::move(completed);
 }
 
+TEST_CASE("the strata of a number are its deciles") {
+  DataFixture f;
+  const auto number = [](int64_t i) {
+    return std::to_string(i) + "," + std::to_string(i * 37 % 1000);
+  };
+  for (const char* preset : {"good", "none"}) {
+    const std::string yaml = "data: {train: " + f.Train(Csv("x,y", 1000, number)) +
+                             ", label: y, validation: {fraction: 0.1, stratify: true}}\n"
+                             "model: {task: regression}\noutput: m\npreset: " +
+                             preset + "\n";
+    const auto completion = JobCompletion::Read(yaml, "job.yaml");
+    REQUIRE(completion.ok());
+    const auto completed = completion->Complete(*f.files);
+    INFO(completed.status().ToString());
+    REQUIRE(completed.ok());
+    CHECK(completed->job.data.validation.strata ==
+          std::vector<double>{100, 200, 300, 400, 500, 600, 700, 800, 900});
+    CHECK(*config::ParseJob(completed->yaml, "job") == completed->job);
+  }
+}
+
 TEST_CASE("labels decide the task") {
   DataFixture f;
   struct Case {

@@ -50,6 +50,21 @@ TEST_CASE("each class has its validation share for any shards") {
   CHECK(sums == counts);
 }
 
+TEST_CASE("each stratum of a number has its share of validation rows") {
+  ParquetFixture f;
+  f.job.model.task = spec::Task::kRegression;
+  f.job.data.validation = {.fraction = 0.25, .stratify = true, .strata = {100, 3900}};
+  f.Write({Numbers("a", 4000, 4001), Y(4000)}, {.group_rows = 4000});
+  REQUIRE(f.Profile().ok());
+  const DecodedRows& drawn = f.shards[0].rows.sets[kValidationSet];
+  std::vector<int64_t> counts(3);
+  for (int64_t r = 0; r < drawn.rows; ++r) {
+    const double target = drawn.targets.data()[r];
+    ++counts[target < 100 ? 0U : target < 3900 ? 1U : 2U];
+  }
+  CHECK(counts == std::vector<int64_t>{25, 950, 25});
+}
+
 TEST_CASE("a label of validation rows only is reported with its row") {
   ParquetFixture f;
   f.job.model.task = spec::Task::kClassification;

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "src/base/text.h"
 #include "tests/data/fixture.h"
 
 namespace espalier::data {
@@ -155,6 +156,36 @@ TEST_CASE("every class of a file has its share, also a rare one") {
   CHECK(counts.at("rare") == 1);
   CHECK(std::fabs(static_cast<double>(counts.at("some")) - 666 / 4.0) < 1);
   CHECK(std::fabs(static_cast<double>(counts.at("most")) - 1330 / 4.0) < 1);
+}
+
+TEST_CASE("each stratum of a number has its share") {
+  DataFixture f;
+  f.job.model.task = spec::Task::kRegression;
+  std::string content = "a,y\n";
+  const std::vector<double> numbers = {-5, 0, 1, 9.5, 10, 99, 1e6};
+  for (int i = 0; i < 7000; ++i) {
+    content += std::to_string(i) + "," + ShortestDouble(numbers[static_cast<size_t>(i * i % 7)]);
+    content += "\n";
+  }
+  f.Train(content);
+  f.job.data.validation = {.fraction = 0.1, .stratify = true, .strata = {0, 10, 1000}};
+  REQUIRE(f.Profile().ok());
+  REQUIRE(f.shards.size() == 1);
+  std::map<size_t, int64_t> rows, drawn;
+  const auto count = [&f](int set, std::map<size_t, int64_t>* counts) {
+    const DecodedRows& decoded = f.shards[0].rows.sets[static_cast<size_t>(set)];
+    for (int64_t r = 0; r < decoded.rows; ++r) {
+      const double target = decoded.targets.data()[r];
+      ++(*counts)[target < 0 ? 0U : target < 10 ? 1U : target < 1000 ? 2U : 3U];
+    }
+  };
+  count(kTrainSet, &rows);
+  count(kValidationSet, &rows);
+  count(kValidationSet, &drawn);
+  REQUIRE(rows.size() == 3);  // the squares modulo 7 are 0, 1, 2 and 4
+  for (const auto& [stratum, of] : rows) {
+    CHECK(std::fabs(static_cast<double>(drawn[stratum]) - 0.1 * static_cast<double>(of)) < 1);
+  }
 }
 
 TEST_CASE("shards do not change the draw and are cut between parts") {

@@ -337,7 +337,9 @@ TEST_CASE("a report is one page without requests or text as HTML") {
   const std::string history =
       "epoch,step,learning_rate,loss,accuracy,val_loss,val_accuracy\n"
       "1,10,0.001,2.5,0.3,2.4,0.35\n2,20,0.001,1.5,0.5,,\n";
-  const std::string page = ReportHtml({model, *evaluation, "models/<m>", "t.csv", history});
+  const std::vector<std::string> notes = {"the column <t> is left out"};
+  const std::string page = ReportHtml({model, *evaluation, "models/<m>", "t.csv", history, notes});
+  CHECK(page.find("<p>Note: the column &lt;t&gt; is left out.</p>") != std::string::npos);
   CHECK(page.find("<script") == std::string::npos);
   CHECK(page.find("&lt;script&gt;") != std::string::npos);
   CHECK(page.find("a &amp; b") != std::string::npos);

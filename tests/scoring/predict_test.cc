@@ -95,6 +95,33 @@ TEST_CASE("regression predicts in the units of the targets") {
   }
 }
 
+TEST_CASE("the output of a table without rows has its columns") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  const auto scan = f.Scan(model, {f.dir.Put("none.csv", "id,a,b\n")}, false, {"b", "id"});
+  REQUIRE(scan.ok());
+  const PredictSpec csv{.output = f.dir / "out", .keep = {"b", "id"}};
+  const auto result = PredictInto(f, model, *scan, csv);
+  INFO(result.status().ToString());
+  REQUIRE(result.ok());
+  CHECK(result->rows == 0);
+  CHECK(result->parts == 1);
+  const auto parts = f.Parts(f.dir / "out");
+  REQUIRE(parts.size() == 1);
+  CHECK(parts[0].first == "part-00000.csv");
+  CHECK(parts[0].second ==
+        "b,id,prediction,probability_no,probability_so so,probability_yes,error\n");
+  PredictSpec parquet = csv;
+  parquet.format = spec::PartFormat::kParquet;
+  parquet.overwrite = true;
+  REQUIRE(PredictInto(f, model, *scan, parquet).ok());
+  const auto written = f.Parts(f.dir / "out");
+  REQUIRE(written.size() == 1);
+  CHECK(written[0].first == "part-00000.parquet");
+  CHECK(written[0].second.starts_with("PAR1"));
+  CHECK(written[0].second.find("probability_yes") != std::string::npos);
+}
+
 TEST_CASE("predictions are the same bytes for any number of threads") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());

@@ -111,9 +111,22 @@ TEST_CASE("each field out of range is named with found and expected") {
       {[](JobSpec& j) {
          j.data.validation.fraction = 0.1;
          j.data.validation.stratify = true;
+         j.model.task = Task::kMultilabel;
+       },
+       "data.validation.stratify: found true ... one label ... a class or a number"},
+      {[](JobSpec& j) {
+         j.data.validation.fraction = 0.1;
+         j.data.validation.stratify = true;
+         j.data.validation.strata = {1, 2};
+       },
+       "data.validation.strata: found numbers ... `model.task: regression`"},
+      {[](JobSpec& j) {
+         j.data.validation.fraction = 0.1;
+         j.data.validation.stratify = true;
+         j.data.validation.strata = {2, 2};
          j.model.task = Task::kRegression;
        },
-       "data.validation.stratify: found true ... `model.task: classification`"},
+       "data.validation.strata: found other numbers ... increase"},
       {[](JobSpec& j) { j.data.bad_rows.skip = true; },
        "data.bad_rows.limit: found 0 ... 1 to 1000000000000"},
       {[](JobSpec& j) {

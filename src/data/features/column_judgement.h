@@ -116,6 +116,8 @@ class ColumnSample {
   // whose statistics were added.
   double different() const;
   bool whole() const { return whole_; }
+  // Returns the first numbers, at most kNumbersCounted. They represent the others.
+  const std::vector<double>& counted() const { return counted_; }
 
  private:
   void AddText(std::string_view text, const DateFormat* format, int64_t times);
@@ -135,7 +137,6 @@ class ColumnSample {
   int64_t large_ = 0;          // numbers of beyond_doubles()
   bool constant_ = true, counts_ = true, whole_ = true, begins_ = true;
   std::set<double> different_numbers_;
-  // First numbers, at most kNumbersCounted. They represent the others.
   std::vector<double> counted_;
   std::optional<std::unordered_set<double>> all_numbers_;
   std::unique_ptr<Texts> texts_;

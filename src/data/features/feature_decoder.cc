@@ -11,7 +11,6 @@
 #include "src/base/text.h"
 #include "src/data/table/class_text.h"
 #include "src/data/table/number.h"
-#include "src/data/table/row_words.h"
 #include "src/data/table/shard_rows.h"
 
 namespace espalier::data {
@@ -171,7 +170,7 @@ std::optional<std::string> FeatureDecoder::DecodeCategory(size_t feature, std::s
   LabelTexts& texts = texts_.categories[static_cast<size_t>(vocabulary)];
   int32_t code = texts.Find(text);
   if (code < 0) {  // a text is checked when it is new
-    if (auto fault = requires_utf8_ ? Utf8Fault(text) : std::nullopt) return fault;
+    if (auto fault = NameFault(text)) return fault;
     code = texts.IndexOf(text);
   }
   *value = code;

@@ -13,6 +13,7 @@
 
 #include "src/data/features/dates.h"
 #include "src/data/table/label_texts.h"
+#include "src/data/table/row_words.h"
 #include "src/data/table/shard_rows.h"
 #include "src/data/table/value_rules.h"
 #include "src/spec/input.h"
@@ -66,6 +67,10 @@ class FeatureDecoder {
   const std::vector<int32_t>& decoded() const { return decoded_; }
   // Makes texts of vocabularies bad that are not UTF-8.
   void RequireUtf8() { requires_utf8_ = true; }
+  // Returns why a text cannot be the name of a class or a category, if it cannot.
+  std::optional<std::string> NameFault(std::string_view text) const {
+    return requires_utf8_ ? Utf8Fault(text) : std::nullopt;
+  }
 
   // Returns how nulls of a feature are handled.
   spec::NullKind nulls(size_t feature) const { return options_[feature].nulls->kind; }

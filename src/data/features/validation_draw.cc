@@ -21,7 +21,9 @@ ValidationDraw::ValidationDraw(const spec::JobSpec& job, int32_t file)
       by_part_(job.data.validation.by_part()),
       stratified_(job.data.validation.stratify),
       file_(static_cast<uint64_t>(file)),
-      key_(MakeKey(job.data.validation.seed.value_or(job.train.seed), RandomUse::kValidation)) {}
+      key_(MakeKey(job.data.validation.seed.value_or(job.train.seed), RandomUse::kValidation)) {
+  for (size_t i = 0; i <= validation_.strata.size(); ++i) names_.push_back(std::to_string(i));
+}
 
 bool ValidationDraw::Draws(uint64_t position) const {
   const double place = UnitDouble(RandomBits(key_, file_, position));
@@ -51,6 +53,13 @@ void ValidationDraw::BeginRun(Stratum* s) const {
 
 bool ValidationDraw::Draws(int64_t part, int32_t label, std::string_view text) {
   return stratified_ ? DrawsOf(part, label, text) : DrawsOf(part, 0, {});
+}
+
+bool ValidationDraw::Draws(int64_t part, double target) {
+  const std::vector<double>& bounds = validation_.strata;
+  const auto above = std::upper_bound(bounds.begin(), bounds.end(), target);
+  const auto stratum = static_cast<size_t>(above - bounds.begin());
+  return Draws(part, static_cast<int32_t>(stratum), names_[stratum]);
 }
 
 bool ValidationDraw::DrawsOf(int64_t part, int32_t label, std::string_view text) {

@@ -7,6 +7,7 @@
 // Stratified split (`stratify`): every class has the same fraction. Folds are fractions of 1/of.
 // The rows of a run are distributed over the folds in an order drawn for the run. Each row is
 // therefore in exactly one fold here too. With `exact`, all rows count as one class of this scheme.
+// In a regression, an interval between two bounds of `strata` is a class.
 //
 // The rule must not depend on the division into shards and must not need a separate pass. It
 // therefore uses parts of the file that no shard divides: kStratumBytes of (decompressed) text, or
@@ -25,6 +26,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +50,8 @@ class ValidationDraw {
   // Returns the same for the next good row of a part. `label` and `text` are the number and text of
   // its class in the shard, which matter only with `stratify`. REQUIRES: by_part().
   bool Draws(int64_t part, int32_t label, std::string_view text);
+  // Returns the same in a regression. `target` is the label of the row. REQUIRES: by_part().
+  bool Draws(int64_t part, double target);
 
  private:
   // Rows of a class in a part, and its current run.
@@ -68,7 +72,8 @@ class ValidationDraw {
   const bool by_part_, stratified_;
   const uint64_t file_;
   const PhiloxKey key_;
-  std::vector<Stratum> strata_;  // by label
+  std::vector<Stratum> strata_;     // by label
+  std::vector<std::string> names_;  // regression: of the strata
 };
 
 }  // namespace espalier::data

@@ -79,6 +79,37 @@ Result<std::string> WithBounds(const std::string& yaml, const PlaceBounds& bound
   return config::EmitYaml(root);
 }
 
+// Returns the deciles of the numbers, without repetitions. A bound is above the smallest number, so
+// that no stratum is empty.
+std::vector<double> Deciles(std::vector<double> numbers) {
+  constexpr size_t kStrata = 10;
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<double> bounds;
+  for (size_t i = 1; i < kStrata && !numbers.empty(); ++i) {
+    const double bound = numbers[i * numbers.size() / kStrata];
+    if (bound > (bounds.empty() ? numbers.front() : bounds.back())) bounds.push_back(bound);
+  }
+  return bounds;
+}
+
+// Returns whether validation rows are drawn from strata of a number that are still to be chosen.
+bool SeeksStrata(const spec::JobSpec& job) {
+  const spec::ValidationSpec& v = job.data.validation;
+  return v.stratify && job.model.task == spec::Task::kRegression && v.strata.empty();
+}
+
+// Returns the job with the strata of its validation rows. REQUIRES: `yaml` is a job with a map of
+// data.validation.
+Result<std::string> WithStrata(const std::string& yaml, const std::vector<double>& bounds) {
+  ESPALIER_ASSIGN_OR_RETURN(config::YamlNode root, config::ParseYaml(yaml, "job"));
+  config::YamlNode list{.kind = config::YamlNode::Kind::kSequence};
+  for (const double bound : bounds) list.items.push_back(config::ScalarNode(ShortestDouble(bound)));
+  root.Find("data")
+      ->Find("validation")
+      ->entries.push_back({config::ScalarNode("strata"), std::move(list)});
+  return config::EmitYaml(root);
+}
+
 }  // namespace
 
 Result<JobCompletion> JobCompletion::Read(std::string_view yaml_text,
@@ -95,9 +126,11 @@ Result<JobCompletion::Completed> JobCompletion::Complete(const storage::FileSyst
                             PlanInput(files, likely_.data, likely_.data.shard_bytes));
   config::TableOutlook outlook;
   outlook.task = likely_.model.task;
+  TableSample sample;
+  if (request_.preset() != spec::Preset::kNone || SeeksStrata(likely_)) {
+    ESPALIER_ASSIGN_OR_RETURN(sample, SampleLabels(files, likely_.data, completed.input));
+  }
   if (request_.preset() != spec::Preset::kNone) {
-    ESPALIER_ASSIGN_OR_RETURN(const TableSample sample,
-                              SampleLabels(files, likely_.data, completed.input));
     outlook.rows = sample.rows;
     outlook.exact = sample.exact;
     outlook.features = FeatureColumns(completed.input.schema);
@@ -115,6 +148,11 @@ Result<JobCompletion::Completed> JobCompletion::Complete(const storage::FileSyst
   ESPALIER_ASSIGN_OR_RETURN(config::JobRequest::Filled filled, request_.Fill(outlook));
   completed.job = std::move(filled.job);
   completed.yaml = std::move(filled.yaml);
+  if (!SeeksStrata(completed.job)) return completed;
+  const auto label = static_cast<size_t>(completed.input.schema.label.front());
+  ESPALIER_ASSIGN_OR_RETURN(completed.yaml,
+                            WithStrata(completed.yaml, Deciles(sample.columns[label].counted())));
+  ESPALIER_ASSIGN_OR_RETURN(completed.job, config::ParseJob(completed.yaml, "job"));
   return completed;
 }
 

@@ -210,7 +210,15 @@ Status ParquetDecoder::ReadLabels() {
     } else if (features_.rules().IsNullLabel(text)) {
       Bad(r, MissingLabelFault(text), column, source);
     } else {
-      label_of_[r] = features_.texts().labels.IndexOf(text);
+      LabelTexts& known = features_.texts().labels;
+      label_of_[r] = known.Find(text);
+      if (label_of_[r] < 0) {  // a text is checked when it is new
+        if (auto fault = features_.NameFault(text)) {
+          Bad(r, *std::move(fault), column, source);
+          continue;
+        }
+        label_of_[r] = known.IndexOf(text);
+      }
       if (small != nullptr) *small = label_of_[r];
     }
   }
@@ -224,10 +232,11 @@ Status ParquetDecoder::ChooseSets() {
     const std::vector<std::string>& labels = texts().labels.texts();
     for (int64_t r = 0; r < count_; ++r) {
       if (states_[r] != State::kGood) continue;
-      const bool drawn = !draw_.by_part() ? draw_.Draws(static_cast<uint64_t>(first_row_ + r))
-                         : draw_.stratified()
+      const bool drawn = !draw_.by_part()      ? draw_.Draws(static_cast<uint64_t>(first_row_ + r))
+                         : !draw_.stratified() ? draw_.Draws(group_, 0, {})
+                         : classification_
                              ? draw_.Draws(group_, label_of_[r], labels[label_of_[r]])
-                             : draw_.Draws(group_, 0, {});
+                             : draw_.Draws(group_, numbers_[projection_.label.front()].At(r));
       set_of_[r] = drawn ? kValidationSet : kTrainSet;
     }
     return {};

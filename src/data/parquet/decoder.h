@@ -38,6 +38,8 @@ class ParquetDecoder {
   // nonempty batch are not sparse (pack_sparse.h), the decoder returns to rows with zeros.
   // REQUIRES: no row was added; MayBeSparse (sparse_choice.h).
   void SkipZeros();
+  // Makes labels and categories bad that are not UTF-8.
+  void RequireUtf8() { features_.RequireUtf8(); }
   bool skips_zeros() const { return skips_zeros_; }
   // Reserves memory for the whole shard, as far as it is available. REQUIRES: zeros are kept.
   void Reserve(int64_t rows);

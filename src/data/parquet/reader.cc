@@ -202,6 +202,7 @@ class ParquetShard final : public RowPlaces {
         decoder_(table_, range.file, opened.projection, &rows_, &unusable_) {
     const bool may_skip = options_.sparse && MayBeSparse(table_.job, table_.plan.schema);
     if (opened.vectors && may_skip) decoder_.SkipZeros();
+    if (options_.rules != RowRules::kScoring) decoder_.RequireUtf8();
   }
 
   Result<ShardRows> ReadPieces(const TakePiece& take) {

@@ -138,6 +138,7 @@ Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
 }
 
 Result<std::string> ParquetTable::Finish() {
+  if (columns_->kept.empty()) ESPALIER_RETURN_IF_ERROR(StartKept(KeptColumns(0)));
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   const auto add = [&](const std::string& name, arrow::ArrayBuilder& builder) -> Status {

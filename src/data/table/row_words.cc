@@ -73,7 +73,7 @@ std::optional<std::string> Utf8Fault(std::string_view text) {
   char byte[8];
   std::snprintf(byte, sizeof(byte), "0x%02x", static_cast<unsigned char>(text[bad]));
   return "the text is not UTF-8 (byte " + std::string(byte) +
-         "). Convert the file, for example with iconv -f latin1 -t utf8";
+         "). Write the file in UTF-8; for a text file, use iconv -f latin1 -t utf8";
 }
 
 std::string DroppedFault() {

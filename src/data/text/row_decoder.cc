@@ -311,9 +311,7 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   label_ = known.Find(text);
   if (label_ >= 0) return true;
   if (text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
-  if (auto fault = requires_utf8_ ? Utf8Fault(text) : std::nullopt) {
-    return Bad(*std::move(fault), column);
-  }
+  if (auto fault = features_.NameFault(text)) return Bad(*std::move(fault), column);
   label_ = features_.texts().labels.IndexOf(text);
   return true;
 }
@@ -328,7 +326,7 @@ bool RowDecoder::DecodeWeight(const RecordReader& reader) {
 }
 
 std::string_view RowDecoder::LabelText() {
-  if (!draw_.stratified()) return {};
+  if (!draw_.stratified() || !classification_) return {};
   return texts().labels.texts()[static_cast<size_t>(label_)];
 }
 
@@ -336,8 +334,9 @@ int RowDecoder::SetOf(const RecordReader& reader, bool drops) {
   if (role_ != spec::FileRole::kTrain) return static_cast<int>(role_);
   if (draw_.active()) {
     const int64_t at = reader.record_offset();
-    const bool drawn = draw_.by_part() ? draw_.Draws(at / kStratumBytes, label_, LabelText())
-                                       : draw_.Draws(static_cast<uint64_t>(at));
+    const bool drawn = !draw_.by_part()   ? draw_.Draws(static_cast<uint64_t>(at))
+                       : targets_.empty() ? draw_.Draws(at / kStratumBytes, label_, LabelText())
+                                          : draw_.Draws(at / kStratumBytes, targets_.front());
     return drawn ? kValidationSet : kTrainSet;
   }
   const auto at = static_cast<uint64_t>(reader.record_offset());

@@ -56,10 +56,7 @@ class RowDecoder {
   Outcome Add(const RecordReader& reader);
 
   // Makes labels and categories bad that are not UTF-8.
-  void RequireUtf8() {
-    requires_utf8_ = true;
-    features_.RequireUtf8();
-  }
+  void RequireUtf8() { features_.RequireUtf8(); }
 
   // Reads true and false (also as True and TRUE) as 1 and 0 in features that are numbers.
   void AcceptTruthWords() { truth_words_ = true; }
@@ -115,7 +112,7 @@ class RowDecoder {
   const spec::FileRole role_;
   const int32_t file_;
   const bool classification_, float32_, sparse_;
-  bool requires_utf8_ = false, truth_words_ = false;
+  bool truth_words_ = false;
   int32_t empty_ = -1;                   // field that must be empty; -1: none
   std::array<bool, 256> starts_file_{};  // first bytes of rows that CheckJoint looks at
   size_t own_columns_ = 0;               // fields of the header; 0: no header
