@@ -54,7 +54,7 @@ void CoordinatorCore::ForgiveOwnPause() {
   for (auto& [id, job] : jobs_) {
     shift(job.moved_ms);
     for (MemberState& m : job.members) shift(m.moved_ms);
-    for (Complaint& c : job.complaints) shift(c.since_ms);
+    job.links.Shift(shift);
     if (job.recovery.since_ms != 0) shift(job.recovery.since_ms);
     if (job.plan) shift(job.plan->since_ms);
     if (job.keeping) shift(job.keeping->since_ms);
@@ -116,7 +116,7 @@ void CoordinatorCore::CheckJob(JobRecord& job) {
     const JobRecord* found = FindJob(id);
     return found != nullptr && !spec::IsFinal(found->snapshot.state);
   };
-  CheckComplaints(job);
+  CheckLinks(job);
   if (runs()) CheckCancelling(job);
   if (runs()) CheckFinishing(job);
   if (runs()) CheckRecovery(job);
@@ -206,7 +206,7 @@ spec::JobSnapshot CoordinatorCore::Outline(const JobRecord& job) const {
   s.train_phase_ms = span(training, end);
   s.profiling_bytes_done = job.profiled.bytes_done;
   for (const MemberState& m : job.members) s.profiling_bytes_done += m.bytes_done;
-  s.trouble = TroubleOf(job);
+  s.trouble = job.tokens.Trouble(now_ms_);
   return s;
 }
 
@@ -240,15 +240,12 @@ std::optional<spec::JobSnapshot> CoordinatorCore::Job(JobId id) const {
 
 std::vector<spec::HistoryRow> CoordinatorCore::History(JobId id, int64_t from) const {
   const JobRecord* job = FindJob(id);
-  if (job == nullptr) return {};
-  const int64_t kept = static_cast<int64_t>(job->history.size());
-  const int64_t skip = std::clamp<int64_t>(from - job->history_begin, 0, kept);
-  return {job->history.begin() + skip, job->history.end()};
+  return job == nullptr ? std::vector<spec::HistoryRow>() : job->history.From(from);
 }
 
 int64_t CoordinatorCore::HistoryEnd(JobId id) const {
   const JobRecord* job = FindJob(id);
-  return job == nullptr ? 0 : HistoryEnd(*job);
+  return job == nullptr ? 0 : job->history.end();
 }
 
 std::vector<spec::WorkerSnapshot> CoordinatorCore::Workers() const {

@@ -207,11 +207,7 @@ class CoordinatorCore : CoordinatorRecords {
   static Status CheckOwner(const JobRecord& job, const Requester& by);
   Status CheckQuotas(const Submission& submission) const;
   OwnerUses UsesOfOwners() const;
-  bool TooManyRunning(const OwnerUse& use) const;
-  bool TooManyWorkers(const JobRecord& job, const OwnerUse& use) const;
-  JobId HeldBehind(const JobRecord& job, OwnerUses& uses) const;
-  std::string WhyHeld(const JobRecord& job, OwnerUses& uses) const;
-  int64_t RoomFor(const JobRecord& job) const;
+  int64_t RoomFor(const JobRecord& job) const { return UsesOfOwners().Room(job.submission.owner); }
   bool MakeRoom();
 
   // coordinator_recovery.cc: lost members and broken links.
@@ -226,7 +222,7 @@ class CoordinatorCore : CoordinatorRecords {
   void ProfileOn(JobRecord& job, std::vector<Worker*> workers);
   void TrainOn(JobRecord& job, std::vector<Worker*> workers);
   void Expel(JobRecord& job, std::vector<Worker*>& workers);
-  void CheckComplaints(JobRecord& job);
+  void CheckLinks(JobRecord& job);
   bool MissesSwitch(Worker& worker, const LinkBroken& message);
   bool CannotJoin(Worker& worker, const LinkBroken& message);
   void ProceedIfReady(JobRecord& job);
@@ -293,8 +289,6 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const ProfilePart& message);
   Status TakeShard(JobRecord& job, MemberState& member,
                    const std::shared_ptr<const spec::ShardResult>& result);
-  static void PutBackSums(ProfilingState& all);
-  static Status AddUp(const spec::ShardResult& result, ProfilingState& all);
   // Starts the merge when the profiles of all shards have arrived.
   void MergeIfProfiled(JobRecord& job);
   void LetMembersGo(JobRecord& job);
@@ -322,7 +316,6 @@ class CoordinatorCore : CoordinatorRecords {
     MemberState* member = nullptr;
   };
   Place Judge(Worker& worker, JobPoint point, const char* what);
-  static size_t RootPlace(const JobRecord& job);
   static Status CheckRoot(JobRecord& job, const Worker& worker, const char* what);
   // Records the root before the members or leaves change.
   static void NoteRoot(JobRecord& job);
@@ -330,12 +323,6 @@ class CoordinatorCore : CoordinatorRecords {
   void EnterTraining(JobRecord& job);
   // Also writes to the journal that all members have received their orders.
   void Met(JobRecord& job);
-  static bool Knows(const JobRecord& job, const HistoryEntry& message, bool earlier);
-  void SetHistory(JobRecord& job, spec::HistoryRow row, int64_t number);
-  static void EndHistory(JobRecord& job, int64_t steps);
-  static int64_t HistoryEnd(const JobRecord& job) {
-    return job.history_begin + static_cast<int64_t>(job.history.size());
-  }
 
   // coordinator_tokens.cc: delegation tokens of jobs.
   void CheckTokens();
@@ -344,7 +331,6 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const TokenRefused& message);
   void TakeToken(JobRecord& job, const std::string& file_system, const KeptToken& kept);
   void TokenTrouble(JobRecord& job, const std::string& file_system, const Status& why);
-  std::string TroubleOf(const JobRecord& job) const;
   void SendTokens(const JobRecord& job, const Worker& worker);
   void CancelTokens(JobRecord& job);
   void Recall(const TokensReplaced& e);

@@ -207,8 +207,7 @@ void CoordinatorCore::StartJob(JobRecord& job, const std::vector<Worker*>& worke
   job.snapshot.started_ms = now_ms_;
   if (job.profile != nullptr) return TrainOn(job, workers);  // it had to yield
   const size_t shards = job.submission.input->shards.size();
-  job.profiled.shards.resize(shards);
-  job.profiled.totals = ShardTotals(static_cast<int32_t>(shards));
+  job.profiled.results = CollectedResults(shards);
   ProfileOn(job, workers);
 }
 
@@ -219,7 +218,7 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
   s.waiting_because.clear();
   s.workers.clear();
   job.members.clear();
-  job.complaints.clear();
+  job.links.DropOpen();
   job.proceed.clear();
   job.keeping.reset();
   job.met = job.outdated = false;
@@ -345,7 +344,7 @@ bool CoordinatorCore::Leaves(const JobRecord& job) {
 // The removal of the job's files may need its tokens, and may be left to a later life.
 void CoordinatorCore::ClearAway(JobRecord& job) {
   const spec::JobSnapshot& s = job.snapshot;
-  job.tokens.clear();
+  job.tokens.Clear();
   out_.clear.push_back({.job = s.job,
                         .kind = s.kind,
                         .submitted_ms = s.submitted_ms,
@@ -365,7 +364,7 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   job.profiled.bytes_done = bytes_done;
   job.profile.reset();
   job.finishing.reset();
-  job.complaints.clear();
+  job.links.DropOpen();
   job.proceed.clear();
   job.recovery = {};
 }

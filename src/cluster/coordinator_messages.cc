@@ -7,7 +7,6 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 #include "src/cluster/profiling_shards.h"
-#include "src/plan/ownership.h"
 
 namespace espalier::cluster {
 namespace {
@@ -40,21 +39,6 @@ Status CheckHistory(const HistoryEntry& m) {
   return FailedPrecondition("its history is out of range: row " + std::to_string(m.number) +
                             ", the first reported " + std::to_string(m.first) + ", step " +
                             std::to_string(row.step) + ", epoch " + ShortestDouble(row.epoch));
-}
-
-constexpr size_t kRootsKeptMax = 64;  // earlier generations whose root may still report rows
-
-bool Same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
-bool Same(const spec::Metrics& a, const spec::Metrics& b) {
-  return a.rows == b.rows && Same(a.weight, b.weight) && Same(a.loss, b.loss) &&
-         Same(a.accuracy, b.accuracy) && Same(a.rmse, b.rmse) && Same(a.mae, b.mae);
-}
-
-bool Same(const spec::HistoryRow& a, const spec::HistoryRow& b) {
-  return a.step == b.step && Same(a.learning_rate, b.learning_rate) && Same(a.train, b.train) &&
-         a.validation.has_value() == b.validation.has_value() &&
-         (!a.validation || Same(*a.validation, *b.validation));
 }
 
 Status CheckMetrics(const std::optional<spec::Metrics>& metrics) {
@@ -100,31 +84,17 @@ CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, co
   return {&job, &job.members[worker.place]};
 }
 
-// Returns the index of the member that is the root of the summation tree. REQUIRES: the job has
-// leaves.
-size_t CoordinatorCore::RootPlace(const JobRecord& job) {
-  plan::Ownership ownership;
-  for (const LeafInterval& i : job.leaves) ownership.intervals.push_back({i.begin, i.end});
-  return static_cast<size_t>(
-      plan::RootOf(plan::PlanTree(ownership, static_cast<int32_t>(job.snapshot.leaves))));
-}
-
 void CoordinatorCore::NoteRoot(JobRecord& job) {
+  const spec::JobSnapshot& s = job.snapshot;
   if (job.leaves.empty() || job.members.empty()) return;
-  const size_t root = RootPlace(job);
-  if (root < job.members.size()) {
-    job.roots[job.snapshot.generation] = job.members[root].member.worker;
-  }
-  while (job.roots.size() > kRootsKeptMax) job.roots.erase(job.roots.begin());
+  const size_t root = job.roots.PlaceIn(s.generation, job.leaves, s.leaves);
+  if (root < job.members.size()) job.roots.Note(s.generation, job.members[root].member.worker);
 }
 
 // Returns an error if the worker is not the root. Only the root may report `what`.
 Status CoordinatorCore::CheckRoot(JobRecord& job, const Worker& worker, const char* what) {
-  if (job.root_of != job.snapshot.generation) {
-    job.root = RootPlace(job);
-    job.root_of = job.snapshot.generation;
-  }
-  if (worker.place == job.root) return Status::Ok();
+  const spec::JobSnapshot& s = job.snapshot;
+  if (worker.place == job.roots.PlaceIn(s.generation, job.leaves, s.leaves)) return Status::Ok();
   return FailedPrecondition(std::string(what) + " came from another member than the root");
 }
 
@@ -195,10 +165,7 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
                          "HistoryEntry");
   if (at.job == nullptr || (earlier && at.job->leaves.empty())) return;
   JobRecord& job = *at.job;
-  if (earlier) {
-    const auto root = job.roots.find(message.generation);
-    if (root == job.roots.end() || root->second != worker.id) return;
-  }
+  if (earlier && !job.roots.Was(worker.id, message.generation)) return;
   Status s = CheckHistory(message);
   if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("HistoryEntry came before StartTraining");
@@ -210,44 +177,16 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
   }
   // These rows are from a member that was not a member yet when it sent the earlier rows. It sends
   // them again with the generation in which it is now.
-  const int64_t end = HistoryEnd(job);
+  const int64_t end = job.history.end();
   if (message.number > end && message.first <= end) return;
-  if (Knows(job, message, earlier)) return;
+  if (job.history.Knows(message.number, message.row, earlier)) return;
   if (!earlier) EnterTraining(job);
   spec::HistoryRow row = message.row;
   DropLargeFigures(row.train);
   if (row.validation) DropLargeFigures(*row.validation);
   out_.persist.push_back(HistoryRecorded{job.snapshot.job, row, message.number});
-  SetHistory(job, std::move(row), message.number);
+  job.history.Set(message.number, std::move(row), options_.history_rows_max);
   Changed(job);
-}
-
-// Returns whether the row has been reported before, by members with a correct state.
-bool CoordinatorCore::Knows(const JobRecord& job, const HistoryEntry& message, bool earlier) {
-  if (message.number >= HistoryEnd(job)) return false;
-  if (earlier || message.number < job.history_begin) return true;
-  return Same(job.history[static_cast<size_t>(message.number - job.history_begin)], message.row);
-}
-
-void CoordinatorCore::SetHistory(JobRecord& job, spec::HistoryRow row, int64_t number) {
-  if (number < job.history_begin) return;
-  if (number < HistoryEnd(job)) {
-    job.history[static_cast<size_t>(number - job.history_begin)] = std::move(row);
-    return;
-  }
-  if (number > HistoryEnd(job)) {  // no member still has the rows in between
-    job.history.clear();
-    job.history_begin = number;
-  }
-  job.history.push_back(std::move(row));
-  if (static_cast<int64_t>(job.history.size()) <= options_.history_rows_max) return;
-  job.history.pop_front();
-  ++job.history_begin;
-}
-
-// Drops rows beyond the job's end, which belong to a state that turned out to be wrong.
-void CoordinatorCore::EndHistory(JobRecord& job, int64_t steps) {
-  while (!job.history.empty() && job.history.back().step > steps) job.history.pop_back();
 }
 
 void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
@@ -290,7 +229,7 @@ void CoordinatorCore::On(const OutputChecked& event) {
                        " has reported (expected weights " + Printable(result.weights_sha256, 128) +
                        "). See the log of that worker, then submit the job again."));
   }
-  EndHistory(*job, result.steps);
+  job->history.EndAt(result.steps);
   // The periodic progress reports may stop before the end.
   spec::JobProgress& last = job->snapshot.progress;
   last.step = result.steps;

@@ -1,14 +1,10 @@
 // CoordinatorCore: the owners of jobs. A job belongs to the name in the certificate or token of its
 // submitter. Other requesters may look at it. Only its owner and admins may end it. Every operator
 // may end a job without an owner.
-//
-// Quotas limit what one owner may have at a time. The coordinator refuses a submission beyond the
-// quota of waiting jobs. A job beyond a quota of running jobs or workers waits. It holds back later
-// jobs of its owner, which would otherwise pass it again and again, but no job of another owner. A
-// running job has its minimum of workers reserved, so that it can replace lost members.
+// The coordinator refuses a submission beyond the quota of waiting jobs. OwnerUses decides which
+// waiting jobs the other quotas hold back.
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "src/base/checksum.h"
@@ -17,8 +13,6 @@
 
 namespace espalier::cluster {
 namespace {
-
-std::string Named(const std::string& owner) { return "'" + Printable(owner, 128) + "'"; }
 
 bool MayEnd(const std::string& owner, const Requester& by) {
   return by.admin || owner.empty() || owner == by.name;
@@ -35,8 +29,8 @@ std::string RequestKey(const std::string& owner, const std::string& client_reque
 Status CoordinatorCore::CheckOwner(const JobRecord& job, const Requester& by) {
   const std::string& owner = job.submission.owner;
   if (MayEnd(owner, by)) return Status::Ok();
-  return PermissionDenied(ToString(job.snapshot.job) + " belongs to " + Named(owner) + "; ask " +
-                          Printable(owner, 128) + " or an admin");
+  return PermissionDenied(ToString(job.snapshot.job) + " belongs to " + NamedOwner(owner) +
+                          "; ask " + Printable(owner, 128) + " or an admin");
 }
 
 // Answers an id of another owner like an unknown id. An admin's own submission comes first, then
@@ -68,7 +62,7 @@ void CoordinatorCore::On(const WithdrawSubmission& event) {
   }
   const bool own = event.by.name.empty() || found->submission.owner == event.by.name;
   On(CancelJob{event.request, s.job,
-               "withdrawn by " + (own ? "its submitter" : Named(event.by.name)), event.by});
+               "withdrawn by " + (own ? "its submitter" : NamedOwner(event.by.name)), event.by});
 }
 
 // ---- quotas ------------------------------------------------------------------------------------
@@ -88,72 +82,32 @@ Status CoordinatorCore::CheckQuotas(const Submission& submission) const {
     return FindJob(id)->submission.owner == owner;
   });
   if (waiting < options_.owner_waiting_jobs_max) return Status::Ok();
-  return ResourceExhausted(Named(owner) + " has " + Counted(waiting, "waiting job") +
+  return ResourceExhausted(NamedOwner(owner) + " has " + Counted(waiting, "waiting job") +
                            ", the limit of one owner is " +
                            std::to_string(options_.owner_waiting_jobs_max) +
                            " (owner_waiting_jobs_max of the coordinator). Submit again when one "
                            "of them has started, or cancel one.");
 }
 
-// Returns an empty map if no quota can hold a job back.
-CoordinatorCore::OwnerUses CoordinatorCore::UsesOfOwners() const {
-  OwnerUses uses;
-  if (options_.owner_running_jobs_max == 0 && options_.owner_workers_max == 0) return uses;
+// Returns no uses if no quota can hold a job back.
+OwnerUses CoordinatorCore::UsesOfOwners() const {
+  OwnerUses uses(options_);
+  if (!uses.limited()) return uses;
   std::map<JobId, int64_t> workers;
   for (const auto& [id, worker] : workers_) {
     if (worker.at.job) ++workers[worker.at.job];
   }
   for (const auto& [id, job] : jobs_) {
     const spec::JobState state = job.snapshot.state;
-    if (job.submission.owner.empty() || spec::IsFinal(state)) continue;
-    OwnerUse& use = uses[job.submission.owner];
-    if (state == spec::JobState::kQueued) continue;
-    ++use.running;
-    use.workers += std::max(workers[id], job.members.empty() ? 0 : Least(job));
+    if (spec::IsFinal(state)) continue;
+    const std::string& owner = job.submission.owner;
+    if (state == spec::JobState::kQueued) {
+      uses.AddQueued(owner);
+    } else {
+      uses.AddRunning(owner, std::max(workers[id], job.members.empty() ? 0 : Least(job)));
+    }
   }
   return uses;
-}
-
-bool CoordinatorCore::TooManyRunning(const OwnerUse& use) const {
-  return options_.owner_running_jobs_max > 0 && use.running >= options_.owner_running_jobs_max;
-}
-
-bool CoordinatorCore::TooManyWorkers(const JobRecord& job, const OwnerUse& use) const {
-  return options_.owner_workers_max > 0 && use.workers + Least(job) > options_.owner_workers_max;
-}
-
-// Returns the waiting job by which a quota holds `job` back: itself or an older one of its owner.
-// None: no quota does. REQUIRES: called in the order of the queue, with the same uses.
-JobId CoordinatorCore::HeldBehind(const JobRecord& job, OwnerUses& uses) const {
-  const auto found = uses.find(job.submission.owner);
-  if (found == uses.end()) return {};
-  OwnerUse& use = found->second;
-  if (!use.held && (TooManyRunning(use) || TooManyWorkers(job, use))) use.held = job.snapshot.job;
-  return use.held;
-}
-
-std::string CoordinatorCore::WhyHeld(const JobRecord& job, OwnerUses& uses) const {
-  const JobId held = HeldBehind(job, uses);
-  if (!held) return {};
-  const std::string owner = Named(job.submission.owner);
-  if (held != job.snapshot.job) return "behind " + ToString(held) + ", also of " + owner;
-  const OwnerUse& use = uses.at(job.submission.owner);
-  if (TooManyRunning(use)) {
-    return owner + " has " + Counted(use.running, "running job") + ", the limit of one owner is " +
-           std::to_string(options_.owner_running_jobs_max) + " (owner_running_jobs_max)";
-  }
-  return "needs " + Counted(Least(job), "worker") + ", " + owner + " uses " +
-         std::to_string(use.workers) + ", the limit of one owner is " +
-         std::to_string(options_.owner_workers_max) + " (owner_workers_max)";
-}
-
-// Returns the number of workers that the job's owner may use beyond those in use now.
-int64_t CoordinatorCore::RoomFor(const JobRecord& job) const {
-  if (options_.owner_workers_max == 0 || job.submission.owner.empty()) {
-    return std::numeric_limits<int64_t>::max();
-  }
-  const int64_t used = UsesOfOwners().at(job.submission.owner).workers;
-  return std::max<int64_t>(0, options_.owner_workers_max - used);
 }
 
 // Gives a waiting job the workers that other jobs of its owner hold beyond their minimum, if only
@@ -163,14 +117,13 @@ bool CoordinatorCore::MakeRoom() {
   OwnerUses uses = UsesOfOwners();
   for (const JobId id : queue_) {
     const JobRecord& job = *FindJob(id);
-    if (HeldBehind(job, uses) != id) continue;
-    const OwnerUse& use = uses.at(job.submission.owner);
-    if (TooManyRunning(use)) continue;
+    const std::string& owner = job.submission.owner;
+    if (uses.HeldBehind(id, owner, Least(job)) != id || uses.TooManyRunning(owner)) continue;
     std::vector<JobRecord*> rich = Settled();
-    std::erase_if(rich, [&](auto* r) { return r->submission.owner != job.submission.owner; });
+    std::erase_if(rich, [&](auto* r) { return r->submission.owner != owner; });
     int64_t surplus = 0;
     for (const JobRecord* r : rich) surplus += Surplus(*r);
-    const int64_t missing = use.workers + Least(job) - options_.owner_workers_max;
+    const int64_t missing = uses.Excess(owner, Least(job));
     if (surplus < missing) continue;
     TakeSurplus(rich, missing, job);
     return true;

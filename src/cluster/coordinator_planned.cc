@@ -21,7 +21,7 @@ std::vector<LeafInterval> IntervalsOf(const plan::Ownership& ownership) {
 }  // namespace
 
 bool CoordinatorCore::MayChange(const JobRecord& job) const {
-  return job.snapshot.state == spec::JobState::kTraining && !job.plan && job.complaints.empty() &&
+  return job.snapshot.state == spec::JobState::kTraining && !job.plan && !job.links.any_open() &&
          job.departing.empty() && !job.outdated && !job.ends_early &&
          std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; });
 }
@@ -45,7 +45,7 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
   std::vector<WorkerId> ids;
   for (const Worker* w : workers) ids.push_back(w->id);
   auto order = ArrangeMembers(std::move(ids), ownership, static_cast<int32_t>(job.snapshot.leaves),
-                              job.submission.star(), job.broken);
+                              job.submission.star(), job.links.broken());
   if (!order) return false;
   Plan& plan = job.plan.emplace(Plan{});
   plan.generation = {++job.generations};

@@ -1,7 +1,5 @@
 // CoordinatorCore: the members' results for their shards, and the merge of these.
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,69 +9,6 @@
 #include "src/plan/ownership.h"
 
 namespace espalier::cluster {
-namespace {
-
-using SharedResult = std::shared_ptr<const spec::ShardResult>;
-
-// Returns a score without its totals. Totals are long if there are many classes, so they are not
-// copied.
-SharedResult WithoutSums(const spec::ShardScore& score, const SharedResult& shared) {
-  if (score.totals.empty()) return shared;
-  return std::make_shared<const spec::ShardResult>(
-      spec::ShardScore{.shard = score.shard,
-                       .rows = score.rows,
-                       .rejected = score.rejected,
-                       .first_rejects = score.first_rejects,
-                       .parts = score.parts,
-                       .reject_parts = score.reject_parts,
-                       .generation = score.generation,
-                       .unseen = score.unseen});
-}
-
-// Returns a profile without its sums, and with only the first skipped rows.
-SharedResult WithoutSums(const spec::ShardProfile& profile, size_t skipped_max,
-                         const SharedResult& shared) {
-  const bool sums = !profile.sample.keys.empty() || !profile.probe.keys.empty() ||
-                    !profile.places.keys.empty() || !profile.categories.empty() ||
-                    !profile.evidence.empty() || !profile.alike.hashes.empty();
-  if (!sums && profile.skipped.size() <= skipped_max) return shared;
-  spec::ShardProfile shorter = profile;
-  shorter.skipped.resize(std::min(shorter.skipped.size(), skipped_max));
-  spec::TakeOutSums(&shorter);
-  return std::make_shared<const spec::ShardResult>(std::move(shorter));
-}
-
-// Returns `result` without what AddUp has added to the sums of all shards.
-SharedResult WithoutSums(const SharedResult& result, size_t skipped_max) {
-  if (const auto* score = std::get_if<spec::ShardScore>(result.get())) {
-    return WithoutSums(*score, result);
-  }
-  return WithoutSums(std::get<spec::ShardProfile>(*result), skipped_max, result);
-}
-
-}  // namespace
-
-// Moves the sums of all shards into the results that ShardSums chooses.
-void CoordinatorCore::PutBackSums(ProfilingState& all) {
-  std::optional<size_t> first, judged;
-  for (size_t i = 0; i < all.shards.size(); ++i) {
-    const auto* profile = std::get_if<spec::ShardProfile>(all.shards[i].get());
-    if (profile == nullptr) return;  // the job scores
-    if (!first && profile->failure.ok()) first = i;
-    if (!judged && !profile->evidence.empty()) judged = i;
-  }
-  std::map<size_t, spec::ShardProfile> changed;
-  for (const auto& at : {first, judged}) {
-    if (at) changed[*at] = std::get<spec::ShardProfile>(*all.shards[*at]);
-  }
-  std::vector<spec::ShardProfile*> places;
-  for (auto& [at, profile] : changed) places.push_back(&profile);
-  all.sums.MoveTo(places);
-  for (auto& [at, profile] : changed) {
-    all.shards[at] = std::make_shared<const spec::ShardResult>(std::move(profile));
-  }
-}
-
 void CoordinatorCore::Obey(Worker& worker, const ProfilingProgress& message) {
   JobRecord* planning = FindJob(worker.at.job);
   if (planning != nullptr && planning->plan && planning->snapshot.job == message.job &&
@@ -133,55 +68,31 @@ void CoordinatorCore::Obey(Worker& worker, const ProfilePart& message) {
 
 Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
                                   const std::shared_ptr<const spec::ShardResult>& result) {
-  ProfilingState& all = job.profiled;
-  auto& kept = all.shards[static_cast<size_t>(spec::ShardOf(*result))];
-  if (kept != nullptr) return Status::Ok();  // repeated
-  const auto added_up = [&all] { return all.totals.bytes() + all.sums.bytes(); };
-  const int64_t before = added_up();
-  ESPALIER_RETURN_IF_ERROR(AddUp(*result, all));
-  kept = WithoutSums(result, static_cast<size_t>(options_.skipped_rows_kept_max));
-  --member.shards_missing;
-  const int64_t bytes = MemoryBytes(*kept) + added_up() - before;
-  all.bytes += bytes;
-  profile_bytes_ += bytes;
+  CollectedResults& results = job.profiled.results;
+  const int64_t before = results.bytes();
+  ESPALIER_ASSIGN_OR_RETURN(
+      const bool is_new, results.Add(result, static_cast<size_t>(options_.skipped_rows_kept_max)));
+  if (is_new) --member.shards_missing;
+  profile_bytes_ += results.bytes() - before;
   return Status::Ok();
 }
 
-Status CoordinatorCore::AddUp(const spec::ShardResult& result, ProfilingState& all) {
-  if (const auto* score = std::get_if<spec::ShardScore>(&result)) {
-    const std::vector<double>& totals = score->totals;
-    if (totals.empty()) return Status::Ok();
-    if (all.totals.width() != 0 && totals.size() != all.totals.width()) {
-      return FailedPrecondition("its score has " + std::to_string(totals.size()) +
-                                " totals, others " + std::to_string(all.totals.width()));
-    }
-    all.totals.Add(score->shard, totals);
-    return Status::Ok();
-  }
-  return all.sums.Add(std::get<spec::ShardProfile>(result));
-}
-
 void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
-  if (job.profiled.merging) return;
-  for (const auto& shard : job.profiled.shards) {
-    if (shard == nullptr) return;
-  }
   ProfilingState& all = job.profiled;
-  PutBackSums(all);
+  if (all.merging || !all.results.complete()) return;
   const Submission& submission = job.submission;
-  // The merge adds in the order of shards, not of arrival.
   MergeWork work{.job = job.snapshot.job,
                  .generation = job.snapshot.generation,
                  .job_yaml = submission.job_yaml,
                  .input = submission.input,
-                 .shards = std::exchange(all.shards, {}),
+                 .shards = all.results.Take(),
                  .tokens = submission.tokens,
                  .kind = submission.kind(),
                  .request_id = submission.client_request_id,
                  .asked_yaml = submission.asked_yaml};
   if (const ScoringSubmission* scoring = submission.scoring()) {
     work.model_sha256 = scoring->model_sha256;
-    if (scoring->kind == spec::JobKind::kEvaluate) work.totals = all.totals.Take();
+    if (scoring->kind == spec::JobKind::kEvaluate) work.totals = all.results.TakeTotals();
   }
   out_.persist.push_back(MergeTried{job.snapshot.job, ++job.merges_tried});
   out_.work.push_back(std::move(work));
@@ -196,7 +107,7 @@ void CoordinatorCore::LetMembersGo(JobRecord& job) {
   for (const MemberState& m : job.members) job.profiled.bytes_done += m.bytes_done;
   ReleaseMembers(job, "all of it is scored");
   job.members.clear();
-  job.complaints.clear();
+  job.links.DropOpen();
   job.recovery = {};
   job.keeping.reset();
   job.moved_ms = now_ms_;
@@ -207,23 +118,22 @@ void CoordinatorCore::LetMembersGo(JobRecord& job) {
 }
 
 Status CoordinatorCore::ProfileTooLarge(const JobRecord& job) const {
-  const bool counts = job.profiled.sums.category_bytes > job.profiled.bytes / 2;
-  int64_t came = 0;
-  for (const auto& shard : job.profiled.shards) came += shard != nullptr;
+  const CollectedResults& results = job.profiled.results;
+  const bool counts = results.category_bytes() > results.bytes() / 2;
   const auto bytes = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
   return ResourceExhausted(
-      "what the profiling pass found does not fit: " + std::to_string(came) + " of " +
-      std::to_string(job.profiled.shards.size()) + " shards take " + bytes(job.profiled.bytes) +
-      ", other jobs " + bytes(profile_bytes_ - job.profiled.bytes) + ", together at most " +
+      "what the profiling pass found does not fit: " + std::to_string(results.count()) + " of " +
+      std::to_string(results.size()) + " shards take " + bytes(results.bytes()) + ", other jobs " +
+      bytes(profile_bytes_ - results.bytes()) + ", together at most " +
       bytes(options_.profile_bytes_max) + " (profile_bytes_max of the coordinator) are allowed; " +
       (job.snapshot.kind != spec::JobKind::kTrain ? "raise it, or score fewer files at a time"
        : counts ? "raise it, or hash categories of many values (data.features.groups, hash)"
                 : "use fewer, larger shards (data.shard_bytes)") +
-      (profile_bytes_ > job.profiled.bytes ? ", or submit again when the others have ended" : ""));
+      (profile_bytes_ > results.bytes() ? ", or submit again when the others have ended" : ""));
 }
 
 void CoordinatorCore::ForgetProfile(JobRecord& job) {
-  profile_bytes_ -= job.profiled.bytes;
+  profile_bytes_ -= job.profiled.results.bytes();
   job.profiled = {};
 }
 

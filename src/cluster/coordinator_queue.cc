@@ -12,7 +12,7 @@ CoordinatorCore::JobRecord* CoordinatorCore::NextInQueue() {
   OwnerUses uses = UsesOfOwners();
   for (const JobId id : queue_) {
     JobRecord& job = *FindJob(id);
-    if (!HeldBehind(job, uses)) return &job;
+    if (!uses.HeldBehind(id, job.submission.owner, Least(job))) return &job;
   }
   return nullptr;
 }
@@ -39,7 +39,7 @@ void CoordinatorCore::ExplainQueue() {
   JobId ahead;
   for (const JobId id : queue_) {
     JobRecord& job = *FindJob(id);
-    std::string why = WhyHeld(job, uses);
+    std::string why = uses.WhyHeld(id, job.submission.owner, Least(job));
     if (why.empty()) why = WhyWaiting(job, place++, std::exchange(ahead, id));
     if (why == job.snapshot.waiting_because) continue;
     job.snapshot.waiting_because = std::move(why);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,10 +14,15 @@
 #include "src/base/ids.h"
 #include "src/base/status.h"
 #include "src/cluster/arrangement.h"
+#include "src/cluster/collected_results.h"
 #include "src/cluster/coordinator_actions.h"
 #include "src/cluster/fate.h"
+#include "src/cluster/job_history.h"
+#include "src/cluster/link_reports.h"
 #include "src/cluster/messages.h"
-#include "src/cluster/shard_totals.h"
+#include "src/cluster/owner_uses.h"
+#include "src/cluster/summation_roots.h"
+#include "src/cluster/token_renewal.h"
 
 namespace espalier::cluster {
 
@@ -55,21 +59,9 @@ struct CoordinatorRecords {
     uint64_t round = 0;  // round in flight, reported by its MemberReady
     int64_t step = 0;    // last committed step, as of its newest heartbeat
   };
-  // A broken link to a member that is not known to be dead (yet).
-  struct Complaint {
-    WorkerId from, about;
-    Status why;
-    int64_t since_ms = 0;
-  };
   // The part of the profiling pass that all generations of a job share.
   struct ProfilingState {
-    ShardResults shards;  // results so far, by shard; null: none yet
-    // Sums that the core moves out of the results and adds up on arrival. They are the bulk of the
-    // shards of an evaluation, of shards with features scaled by quartiles, and of shards with
-    // large vocabularies.
-    ShardTotals totals;
-    spec::ShardSums sums;
-    int64_t bytes = 0;       // memory of all of the above until the merge
+    CollectedResults results;
     int64_t bytes_done = 0;  // bytes of the input that earlier generations finished
     bool merging = false;
   };
@@ -104,22 +96,6 @@ struct CoordinatorRecords {
     spec::TrainingResult result;
     int64_t since_ms = 0;
   };
-  // The renewal state of a job's token. The journal does not hold it. A new coordinator renews at
-  // once and thereby learns when each token expires.
-  struct TokenState {
-    int64_t due_ms = 0;    // next renewal, in milliseconds since 1970
-    int64_t ends_ms = 0;   // expiry; 0: unknown yet
-    int64_t asked_ms = 0;  // time of the newest work on it
-    bool working = false;
-    std::string trouble;  // reason why it cannot be renewed, without times; empty: it can
-  };
-  // The resources that the jobs of one owner use now.
-  struct OwnerUse {
-    int64_t running = 0;  // jobs that have begun and not ended
-    int64_t workers = 0;  // used by these jobs, or reserved for their minimum
-    JobId held;           // first waiting job that a quota holds back; none: not found yet
-  };
-  using OwnerUses = std::map<std::string, OwnerUse>;
   // Statistics of lost members, to detect a job that makes no progress.
   struct Recovery {
     int64_t since_ms = 0;    // start of the wait for workers; 0: not waiting
@@ -146,24 +122,19 @@ struct CoordinatorRecords {
     int64_t planned_ms = 0;        // end of the newest plan, completed or abandoned
     int64_t shared_ms = 0;         // likewise, for plans that change the number of workers
     std::set<WorkerId> departing;  // members of the generation before, until all are in this one
-    std::deque<spec::HistoryRow> history;
-    int64_t history_begin = 0;          // number of the oldest row kept
-    int64_t moved_ms = 0;               // start of the phase, or time of its newest progress
-    std::vector<Complaint> complaints;  // reports in this generation
-    WorkerPairs broken;                 // kept apart in the tree, from earlier generations
-    std::map<WorkerId, int64_t> complained_of;
+    JobHistory history;
+    int64_t moved_ms = 0;  // start of the phase, or time of its newest progress
+    LinkReports links;
     std::set<WorkerId> expelled;  // not accepted again
     std::string arithmetic_id;    // shared by the members
     // Confusion matrices of the result, for Snapshot. They are the bulk of it, so `snapshot` does
     // not hold them.
     std::vector<double> validation_confusion, test_confusion;
-    std::map<std::string, TokenState> tokens;  // indexed by file system
+    TokenRenewal tokens;
     std::optional<MemberCrashed> first_crash;  // absent: no member has crashed
     int64_t merges_tried = 0;  // merges in a row, in all coordinator lives, without an end
     bool cleared = false;      // ended jobs: nothing remains next to the output
-    size_t root = 0;           // index of the member that is the root of generation `root_of`
-    Generation root_of;
-    std::map<Generation, WorkerId> roots;  // roots of earlier generations, the newest ones
+    SummationRoots roots;
     bool may_write = false;   // a member may have received the right to write the output
     bool reverts = false;     // states differed, and not all members have reverted yet
     bool met = false;         // all members of this generation were ready, so all have their orders

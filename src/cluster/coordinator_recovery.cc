@@ -21,8 +21,7 @@ int64_t CoordinatorCore::Reached(const JobRecord& job) {
   if (job.profile != nullptr) {
     return static_cast<int64_t>(job.profile->shards.size()) + job.recovery.step;
   }
-  return std::count_if(job.profiled.shards.begin(), job.profiled.shards.end(),
-                       [](const auto& shard) { return shard != nullptr; });
+  return job.profiled.results.count();
 }
 
 void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
@@ -100,7 +99,7 @@ void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>
 void CoordinatorCore::ProfileOn(JobRecord& job, std::vector<Worker*> workers) {
   const spec::InputPlan& input = *job.submission.input;
   const auto is_open = [&](int32_t k) {
-    return !job.profiled.merging && job.profiled.shards[static_cast<size_t>(k)] == nullptr;
+    return !job.profiled.merging && !job.profiled.results.has(k);
   };
   std::vector<std::vector<int32_t>> runs(workers.size());
   std::set<int32_t> kept;
@@ -143,7 +142,8 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
     ownership = plan::PlanOwnership(leaves, static_cast<int32_t>(workers.size()));
     std::vector<WorkerId> ids;
     for (const Worker* w : workers) ids.push_back(w->id);
-    order = ArrangeMembers(std::move(ids), ownership, leaves, job.submission.star(), job.broken);
+    order = ArrangeMembers(std::move(ids), ownership, leaves, job.submission.star(),
+                           job.links.broken());
     if (order) break;
     Expel(job, workers);
     if (static_cast<int64_t>(workers.size()) < Least(job)) {
@@ -168,25 +168,14 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
   }
 }
 
-// Removes the member with the most broken links, then the member with the most reports against it,
-// then the last one.
+// Removes the member with the worst links.
 void CoordinatorCore::Expel(JobRecord& job, std::vector<Worker*>& workers) {
-  const auto blame = [&](const Worker* w) {
-    int64_t pairs = 0;
-    for (const auto& [a, b] : job.broken) {
-      const WorkerId other = a == w->id ? b : b == w->id ? a : WorkerId{};
-      pairs += std::any_of(workers.begin(), workers.end(),
-                           [&](const Worker* v) { return other && v->id == other; });
-    }
-    const auto found = job.complained_of.find(w->id);
-    return std::pair(pairs, found == job.complained_of.end() ? int64_t{0} : found->second);
-  };
-  const auto worst = std::max_element(workers.rbegin(), workers.rend(),
-                                      [&](auto* a, auto* b) { return blame(a) < blame(b); });
-  Worker& worker = **worst;
+  std::vector<WorkerId> ids;
+  for (const Worker* w : workers) ids.push_back(w->id);
+  Worker& worker = *FindWorker(job.links.Worst(ids));
   const std::string why =
       Label(worker) + " has no working link to other members of " + ToString(job.snapshot.job);
-  workers.erase(std::next(worst).base());
+  std::erase(workers, &worker);
   job.expelled.insert(worker.id);
   job.recovery.last_words = why + ", and no tree is left without them: it was taken out";
   Log(LogLevel::kWarning, job.recovery.last_words);
@@ -241,22 +230,21 @@ void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
     Lose(other->id, "was lost: " + other->detached_why.ToString());
     return;
   }
-  job.complaints.push_back({worker.id, other->id, message.why, now_ms_});
+  job.links.Add({worker.id, other->id, message.why, now_ms_});
 }
 
 // No member died within a heartbeat, so the link is broken.
-void CoordinatorCore::CheckComplaints(JobRecord& job) {
-  if (job.complaints.empty() || Awaits()) return;
-  if (now_ms_ - job.complaints.front().since_ms < options_.heartbeat_interval_ms) return;
+void CoordinatorCore::CheckLinks(JobRecord& job) {
+  if (!job.links.any_open() || Awaits()) return;
+  if (now_ms_ - job.links.oldest_ms() < options_.heartbeat_interval_ms) return;
   std::string why;
-  for (const Complaint& c : std::exchange(job.complaints, {})) {
-    const Worker* from = FindWorker(c.from);
-    const Worker* about = FindWorker(c.about);
+  for (const LinkReports::Report& report : job.links.TakeOpen()) {
+    const Worker* from = FindWorker(report.from);
+    const Worker* about = FindWorker(report.about);
     if (from == nullptr || about == nullptr) continue;
-    job.broken.insert(PairOf(c.from, c.about));
-    ++job.complained_of[c.about];
+    job.links.Break(report);
     why = Label(*from) + " lost its link to " + Label(*about) +
-          ", which still answers the coordinator (" + c.why.ToString() + ")";
+          ", which still answers the coordinator (" + report.why.ToString() + ")";
   }
   if (!why.empty()) MemberLost(job, why);
 }
@@ -305,7 +293,7 @@ std::vector<Proceed> CoordinatorCore::ProceedOf(const JobRecord& job) const {
     rounds.push_back(m.round);
   }
   const uint64_t newest = *std::max_element(rounds.begin(), rounds.end());
-  const std::vector<int32_t> sources = StateSources(ids, rounds, job.broken);
+  const std::vector<int32_t> sources = StateSources(ids, rounds, job.links.broken());
   std::vector<Proceed> out;
   const spec::JobSnapshot& s = job.snapshot;
   for (int32_t source : sources) {

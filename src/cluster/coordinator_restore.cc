@@ -92,7 +92,9 @@ void CoordinatorCore::Recall(const ProfileRecorded& e) {
 }
 
 void CoordinatorCore::Recall(const HistoryRecorded& e) {
-  if (JobRecord* job = FindJob(e.job)) SetHistory(*job, e.row, e.number);
+  if (JobRecord* job = FindJob(e.job)) {
+    job->history.Set(e.number, e.row, options_.history_rows_max);
+  }
 }
 
 void CoordinatorCore::Recall(const TrainingStarted& e) {
@@ -114,7 +116,7 @@ void CoordinatorCore::Recall(const JobEnded& e) {
   job->snapshot = e.snapshot;
   SetConfusionAside(*job);
   newest_end_ms_ = std::max(newest_end_ms_, e.snapshot.ended_ms);
-  if (const auto* result = e.snapshot.trained()) EndHistory(*job, result->steps);
+  if (const auto* result = e.snapshot.trained()) job->history.EndAt(result->steps);
   job->profiled.bytes_done = e.snapshot.profiling_bytes_done;
   if (!Leaves(*job)) job->submission.tokens.clear();
   ForgetWork(*job);
@@ -160,8 +162,9 @@ void CoordinatorCore::FinishRecall() {
     job.outdated = !job.met;
     job.recovery.last_words = "the coordinator was restarted";
     if (!job.history.empty()) {
-      s.progress.step = job.recovery.step = job.history.back().step;
-      s.progress.epoch = job.history.back().epoch;
+      const spec::HistoryRow& newest = job.history.rows().back();
+      s.progress.step = job.recovery.step = newest.step;
+      s.progress.epoch = newest.epoch;
     }
     for (size_t i = 0; i < job.members.size(); ++i) AwaitMember(job, i);
   }
@@ -178,7 +181,7 @@ void CoordinatorCore::QueueAgain(JobRecord& job) {
   job.members.clear();
   job.leaves.clear();
   job.proceed.clear();
-  job.complaints.clear();
+  job.links.DropOpen();
   ForgetProfile(job);
   job.keeping.reset();
   job.recovery = {};
@@ -373,9 +376,10 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       out.push_back(MergeTried{id, job.merges_tried});
     }
     if (!spec::IsFinal(s.state) && job.first_crash) out.push_back(*job.first_crash);
-    int64_t number = job.history_begin;
-    for (const spec::HistoryRow& row : job.history)
+    int64_t number = job.history.begin();
+    for (const spec::HistoryRow& row : job.history.rows()) {
       out.push_back(HistoryRecorded{id, row, number++});
+    }
     if (spec::IsFinal(s.state)) out.push_back(JobEnded{Snapshot(job)});
     if (job.cleared) out.push_back(TokensReplaced{id, {}});
   }

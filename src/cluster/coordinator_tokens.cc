@@ -1,10 +1,7 @@
-// CoordinatorCore: delegation tokens of jobs. The coordinator renews each token when it receives
-// it, which reveals the expiry. It renews the token again after two thirds of the remaining time,
-// and when the token was refused for a member. After a failure it retries repeatedly. The job
-// continues as long as the old token lasts. The core writes a replaced token to the journal before
-// it sends the token to any member.
+// CoordinatorCore: delegation tokens of jobs. TokenRenewal decides when to renew each of them. A
+// job continues as long as its old token lasts. The core writes a replaced token to the journal
+// before it sends the token to any member.
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "src/base/text.h"
@@ -12,19 +9,6 @@
 
 namespace espalier::cluster {
 namespace {
-
-constexpr int64_t kTokenPauseMs = 500;         // minimum between two attempts for one token
-constexpr int64_t kTokenRetryMs = 30'000;      // maximum after a failure
-constexpr int64_t kTokenFirstRetryMs = 5'000;  // while the expiry is unknown
-
-// Returns "2026-01-31 14:03:22 UTC", for example, for milliseconds since 1970.
-std::string UtcTime(int64_t ms) {
-  const std::time_t seconds = ms / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[48];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
-}
 
 bool HasToken(const Submission& submission, const std::string& text) {
   return std::any_of(submission.tokens.begin(), submission.tokens.end(),
@@ -37,11 +21,7 @@ void CoordinatorCore::CheckTokens() {
   for (auto& [id, job] : jobs_) {
     if (spec::IsFinal(job.snapshot.state)) continue;
     for (const spec::StorageToken& token : job.submission.tokens) {
-      TokenState& state = job.tokens[token.file_system];
-      if (state.working || now_ms_ < state.due_ms) continue;
-      state.working = true;
-      state.asked_ms = now_ms_;
-      out_.tokens.push_back({id, token, false});
+      if (job.tokens.Begin(token.file_system, now_ms_)) out_.tokens.push_back({id, token, false});
     }
   }
 }
@@ -55,20 +35,14 @@ void CoordinatorCore::On(const TokenKept& event) {
     }
     return;
   }
-  TokenState& state = job->tokens[event.file_system];
-  state.working = false;
   if (event.result.ok()) return TakeToken(*job, event.file_system, *event.result);
-  const int64_t left = state.ends_ms - now_ms_;
-  const int64_t wait = state.ends_ms == 0 ? kTokenFirstRetryMs : left / 4;
-  state.due_ms = now_ms_ + std::clamp(wait, 2 * kTokenPauseMs, kTokenRetryMs);
+  job->tokens.Fail(event.file_system, now_ms_);
   TokenTrouble(*job, event.file_system, event.result.status());
 }
 
 void CoordinatorCore::TakeToken(JobRecord& job, const std::string& file_system,
                                 const KeptToken& kept) {
-  TokenState& state = job.tokens[file_system];
-  state.ends_ms = kept.ends_ms;
-  state.due_ms = now_ms_ + std::max(kTokenPauseMs, (kept.ends_ms - now_ms_) * 2 / 3);
+  job.tokens.Succeed(file_system, kept.ends_ms, now_ms_);
   const std::string which =
       ToString(job.snapshot.job) + ": the delegation token of " + Printable(file_system, 300);
   for (spec::StorageToken& token : job.submission.tokens) {
@@ -81,45 +55,23 @@ void CoordinatorCore::TakeToken(JobRecord& job, const std::string& file_system,
     Log(LogLevel::kInfo, which + " was replaced");
   }
   if (!kept.limit.ok()) return TokenTrouble(job, file_system, kept.limit);
-  if (state.trouble.empty()) return;
+  if (!job.tokens.SetTrouble(file_system, "")) return;
   Log(LogLevel::kInfo, which + " is renewed again");
-  state.trouble.clear();
   Changed(job);
 }
 
 // Logs each reason once.
 void CoordinatorCore::TokenTrouble(JobRecord& job, const std::string& file_system,
                                    const Status& why) {
-  TokenState& state = job.tokens[file_system];
-  std::string words = why.ToString();
-  if (std::exchange(state.trouble, words) == words) return;
-  Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": " + TroubleOf(job));
+  if (!job.tokens.SetTrouble(file_system, why.ToString())) return;
+  Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": " + job.tokens.Trouble(now_ms_));
   Changed(job);
-}
-
-// Returns the problems of the job's tokens, for its owner.
-std::string CoordinatorCore::TroubleOf(const JobRecord& job) const {
-  std::string text;
-  for (const auto& [file_system, state] : job.tokens) {
-    if (state.trouble.empty()) continue;
-    const std::string ends = state.ends_ms == 0         ? "at a time that only HDFS knows"
-                             : state.ends_ms <= now_ms_ ? "now"
-                                                        : "at " + UtcTime(state.ends_ms);
-    text += (text.empty() ? "" : "; ") +
-            ("its delegation token of " + Printable(file_system, 300)) + " ends " + ends +
-            ", after which the job cannot read or write there unless this is fixed by then: " +
-            state.trouble;
-  }
-  return text;
 }
 
 void CoordinatorCore::Obey(Worker& worker, const TokenRefused& message) {
   JobRecord* job = FindJob(message.job);
   if (job == nullptr || worker.at.job != message.job) return;
-  const auto it = job->tokens.find(message.file_system);
-  if (it == job->tokens.end()) return;
-  it->second.due_ms =
-      std::min(it->second.due_ms, std::max(now_ms_, it->second.asked_ms + kTokenPauseMs));
+  if (!job->tokens.Hasten(message.file_system, now_ms_)) return;
   SendTokens(*job, worker);  // tokens sent before it reconnected may be lost
 }
 
@@ -133,7 +85,7 @@ void CoordinatorCore::CancelTokens(JobRecord& job) {
     out_.tokens.push_back({job.snapshot.job, std::move(token), true});
   }
   job.submission.tokens.clear();
-  job.tokens.clear();
+  job.tokens.Clear();
 }
 
 // For a job that has ended, an empty token list in the journal means that it is cleared away. No

@@ -13,7 +13,7 @@ void CoordinatorCore::AwaitWorkers(JobRecord& job, size_t survivors) {
                     (survivors == 1 ? " is left: " : " are left: ") + r.last_words;
   if (r.since_ms != 0 && why == s.waiting_because) return;
   if (r.since_ms == 0) r.since_ms = now_ms_;
-  job.complaints.clear();
+  job.links.DropOpen();
   s.state = spec::JobState::kRecovering;
   s.waiting_because = std::move(why);
   Changed(job);
@@ -130,7 +130,7 @@ void CoordinatorCore::BeginToYield(JobRecord& job, const JobRecord& older) {
   job.recovery.since_ms = now_ms_;
   job.recovery.last_words = ToString(older.snapshot.job) + " is older and needs workers";
   AbandonPlan(job, job.recovery.last_words);
-  job.complaints.clear();
+  job.links.DropOpen();
   s.state = spec::JobState::kRecovering;
   s.waiting_because = "keeps its state and gives its workers up: " + job.recovery.last_words;
   Changed(job);

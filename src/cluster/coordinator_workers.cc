@@ -54,9 +54,7 @@ void CoordinatorCore::Detach(Worker& worker, Status why) {
   worker.heard_ms = now_ms_;
   worker.detached_why = std::move(why);
   const JobRecord* job = FindJob(worker.at.job);
-  const bool missed =
-      job != nullptr && std::any_of(job->complaints.begin(), job->complaints.end(),
-                                    [&](const Complaint& c) { return c.about == worker.id; });
+  const bool missed = job != nullptr && job->links.AnyAbout(worker.id);
   if (job == nullptr || (missed && !Awaits())) {
     Lose(worker.id, "was lost: " + worker.detached_why.ToString());
   }
