@@ -161,6 +161,8 @@ Json JobJson(const spec::JobSnapshot& job) {
           {"state", spec::JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
           {"trouble", TextOrNull(job.trouble)},
+          {"losses", job.losses},
+          {"last_loss", TextOrNull(job.last_loss)},
           {"output", job.output},
           {"workers", job.workers},
           {"inferred", TextOrNull(job.inferred)},

@@ -453,16 +453,22 @@ std::string LastEvaluations(const spec::JobUpdate& job, const std::string& all_w
 }
 
 std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color) {
-  if (job.has_result()) {
-    const std::string owner =
-        job.owner.empty() ? "" : LeftTable({{"owner", Printable(job.owner, 128)}}, "");
-    return owner + ResultText(job, 0, {.drawing = {.color = color}});
+  using Rows = std::vector<std::vector<std::string>>;
+  Rows losses;
+  if (job.losses > 0) {
+    losses = {{"losses", "of workers: " + std::to_string(job.losses) +
+                             "; the last: " + Printable(job.last_loss, 400)}};
   }
-  std::vector<std::vector<std::string>> rows = {
-      {"job", ToString(job.job) + " '" + Printable(job.name) + "'"},
-      {"kind", spec::NameOf(job.kind)},
-      {"state", StateName(job)},
-      {"age", HumanDuration(AgeMs(job, now_ms))}};
+  if (job.has_result()) {
+    Rows rows;
+    if (!job.owner.empty()) rows.push_back({"owner", Printable(job.owner, 128)});
+    rows.insert(rows.end(), losses.begin(), losses.end());
+    return LeftTable(rows, "") + ResultText(job, 0, {.drawing = {.color = color}});
+  }
+  Rows rows = {{"job", ToString(job.job) + " '" + Printable(job.name) + "'"},
+               {"kind", spec::NameOf(job.kind)},
+               {"state", StateName(job)},
+               {"age", HumanDuration(AgeMs(job, now_ms))}};
   if (!job.owner.empty()) rows.push_back({"owner", Printable(job.owner, 128)});
   if (!job.output.empty()) rows.push_back({"output", Printable(job.output, 400)});
   if (!job.workers.empty()) rows.push_back({"now", StateLine(job)});
@@ -477,6 +483,7 @@ std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color)
   for (size_t i = 0; i < job.notes.size(); ++i) {
     rows.push_back({i == 0 ? "notes" : "", Printable(job.notes[i], 1000)});
   }
+  rows.insert(rows.end(), losses.begin(), losses.end());
   if (!job.trouble.empty()) rows.push_back({"trouble", Printable(job.trouble, 600)});
   std::string text = LeftTable(rows, "");
   if (!job.error.ok()) text += ErrorText(job.error, color);

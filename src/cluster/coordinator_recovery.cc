@@ -31,6 +31,8 @@ void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
   }
   Recovery& r = job.recovery;
   r.last_words = why;
+  ++job.snapshot.losses;
+  job.snapshot.last_loss = why;
   const int64_t reached = Reached(job);
   r.fruitless = reached > r.reached ? 1 : r.fruitless + 1;
   r.reached = std::max(r.reached, reached);

@@ -38,6 +38,8 @@ void Map(W& w, Is<spec::JobSnapshot> auto& s) {
   w(ESPALIER_AT(inferred), s.inferred, kWords);
   w(ESPALIER_AT(owner), s.owner, kName);
   w(ESPALIER_AT(notes), s.notes, Each{kWords, 1'000});
+  w(ESPALIER_AT(losses), s.losses);
+  w(ESPALIER_AT(last_loss), s.last_loss, kWords);
 }
 
 template <typename W>

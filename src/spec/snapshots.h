@@ -91,6 +91,8 @@ struct JobSnapshot {
   std::string waiting_because;
   // problem with its delegation tokens that will stop it soon
   std::string trouble;
+  int64_t losses = 0;     // times that it lost members, in this life of the coordinator
+  std::string last_loss;  // reason of the newest loss
   std::string output;
   std::vector<std::string> workers;  // names
   // Types other than numbers that `columns: auto` found (InferredText).

@@ -184,6 +184,16 @@ TEST_CASE("the owner of a job is shown where jobs have owners") {
   CHECK_THAT(StatusText(done, 0, false), Catch::StartsWith("owner  anna\\x1b\n"));
 }
 
+TEST_CASE("a status names the newest loss of workers") {
+  for (spec::JobSnapshot job : {TrainingJob(), SucceededJob()}) {
+    CHECK(StatusText(job, 0, false).find("of workers: ") == std::string::npos);
+    job.losses = 2, job.last_loss = "node-1 (worker-3) left: it is over";
+    CHECK_THAT(StatusText(job, 0, false),
+               Catch::Contains("losses") &&
+                   Catch::Contains("of workers: 2; the last: node-1 (worker-3) left"));
+  }
+}
+
 TEST_CASE("a status shows why a job waits and how far it is") {
   CHECK_THAT(StatusText(QueuedJob(), 1'005'000, false),
              Catch::Contains("why") && Catch::Contains("1 of 2 workers have registered"));

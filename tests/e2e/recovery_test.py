@@ -56,6 +56,9 @@ class RecoveryTest(EspalierTest):
             cluster.workers[victim].kill()
             cluster.workers[victim].wait()
             self.assert_right(cluster, job, weights)
+            status = cluster.status(job)
+            self.assertEqual(status["losses"], 1)
+            self.assertTrue(status["last_loss"].startswith(victim), status["last_loss"])
             cluster.start_worker(victim)
             cluster.wait_for_workers(3)
 

@@ -194,6 +194,7 @@ inline spec::JobSnapshot SampleSnapshot() {
   s.submitted_ms = 1, s.started_ms = 2, s.training_ms = 3, s.ended_ms = 4;
   s.inferred = "date: day; numeric: 2 others";
   s.notes = {"one class"};
+  s.losses = 2, s.last_loss = "a left";
   s.start_phase_ms = 5, s.profiling_phase_ms = 6, s.train_phase_ms = 7;
   return s;
 }

@@ -158,7 +158,8 @@ def job_of(s: Any) -> JobInfo:
         error=error_of(s.error) if s.HasField("error") else None,
         submitted=time_of(s.submitted_ms), started=time_of(s.started_ms),
         training=time_of(s.training_ms), ended=time_of(s.ended_ms), inferred=clean(s.inferred),
-        kind=kind_of(s), trouble=clean(s.trouble), owner=clean(s.owner))
+        kind=kind_of(s), trouble=clean(s.trouble), owner=clean(s.owner), losses=s.losses,
+        last_loss=clean(s.last_loss))
 
 
 def worker_of(w: Any) -> WorkerInfo:

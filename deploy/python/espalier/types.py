@@ -357,6 +357,8 @@ class JobInfo:
         waiting_because: reason why a job does not advance, for a person; "" if it does.
         trouble: problem that will stop it unless fixed, for example a delegation token that ends;
             or "".
+        losses: times that it lost workers since the coordinator was started.
+        last_loss: reason of the newest loss; "" for none.
         output: destination of the bundle, the predictions, or the report of an evaluation.
         workers: names of the workers that take part.
         leaves: the fixed number of virtual workers; additional workers are on standby.
@@ -386,6 +388,8 @@ class JobInfo:
     kind: JobKind = JobKind.TRAIN
     trouble: str = ""
     owner: str = ""
+    losses: int = 0
+    last_loss: str = ""
 
 
 @dataclass(frozen=True)
