@@ -1,14 +1,9 @@
 #include "src/coordinator/journal.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include "src/base/checksum.h"
-#include "src/base/log.h"
-#include "src/coordinator/file_journal.h"
-#include "src/coordinator/sqlite_journal.h"
 #include "src/rpc/journal_codec.h"
-#include "src/storage/uri.h"
 
 namespace espalier::coordinator {
 namespace {
@@ -32,26 +27,6 @@ std::string Hex(uint32_t value) {
 }  // namespace
 
 std::unique_ptr<Journal> MakeForgetfulJournal() { return std::make_unique<ForgetfulJournal>(); }
-
-Result<OpenedJournal> OpenJournal(const std::string& state_directory,
-                                  const storage::StorageOptions& storage, int64_t now_us) {
-  now_us = std::max<int64_t>(1, now_us);
-  if (state_directory.empty()) {
-    return OpenedJournal{MakeForgetfulJournal(), {static_cast<uint64_t>(now_us)}, {}};
-  }
-  ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(state_directory));
-  const bool plain = uri.kind == storage::Uri::Kind::kLocal && uri.path == state_directory;
-  if (plain) return OpenSqliteJournal(state_directory, now_us);
-  auto files = storage::MakeFileSystem(storage);
-  ESPALIER_RETURN_IF_ERROR(files->MakeDirectory(state_directory));
-  if (Status s = files->Restrict(state_directory); !s.ok()) {
-    LogWarning(
-        "other users may be able to read the journal, which holds the delegation tokens of "
-        "jobs: " +
-        s.ToString());
-  }
-  return OpenFileJournal(state_directory, std::move(files), now_us);
-}
 
 uint32_t RecordChecksum(uint64_t sequence, std::string_view bytes) {
   unsigned char place[8];

@@ -1,11 +1,6 @@
 // The state that the coordinator keeps over a restart. Append returns when the entries are as safe
 // as this journal makes them. The coordinator acts on entries only after that (outbox.h).
-//
-// `state_directory` determines the kind of journal:
-//   ""                     none: jobs do not outlive the process
-//   a path                 an SQLite database in that directory (sqlite_journal.h)
-//   a URI: hdfs://, file:  files in that directory (file_journal.h), which coordinators on several
-//                          hosts may share: the one that started last owns it
+// open_journal.h opens one.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +12,6 @@
 #include "src/base/ids.h"
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
-#include "src/storage/file_systems.h"
 
 namespace espalier::coordinator {
 
@@ -59,13 +53,6 @@ struct OpenedJournal {
   Incarnation incarnation;
   std::vector<cluster::JournalEntry> past;  // entries of earlier lives, in order
 };
-
-// Opens or creates the journal and takes the incarnation. `now_us`: microseconds since 1970.
-// Errors: kDataLoss, with file and record, if the journal is damaged; kFailedPrecondition if
-// another process holds the directory; those of the file system. An incomplete record at the end is
-// cut off, with a line in the log. No coordinator has acted on it.
-Result<OpenedJournal> OpenJournal(const std::string& state_directory,
-                                  const storage::StorageOptions& storage, int64_t now_us);
 
 // Creates a journal that stores nothing.
 std::unique_ptr<Journal> MakeForgetfulJournal();

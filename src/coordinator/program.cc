@@ -17,6 +17,7 @@
 #include "src/base/service_manager.h"
 #include "src/coordinator/daemon.h"
 #include "src/coordinator/flags.h"
+#include "src/coordinator/open_journal.h"
 #include "src/storage/file_systems.h"
 
 namespace espalier::coordinator {

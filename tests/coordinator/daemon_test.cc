@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "src/base/queue.h"
+#include "src/coordinator/open_journal.h"
 #include "src/rpc/api_client.h"
 #include "src/rpc/coordinator_client.h"
 #include "tests/testing/eventually.h"

@@ -1,5 +1,5 @@
 // Promises of all journals, and each journal on a full, torn or damaged disk.
-#include "src/coordinator/journal.h"
+#include "src/coordinator/open_journal.h"
 
 #include <sqlite3.h>
 #include <sys/resource.h>
