@@ -186,7 +186,9 @@ void Finish(CURL* easy, CURLcode code, Transfer* transfer) {
   reply.failure = FailureOf(code, easy);
   if (code != CURLE_OK) reply.reason = curl_easy_strerror(code);
   if (reply.failure == HttpFailure::kTrust) {
-    reply.reason = WhyNotTrusted(easy, code, transfer->words.data(), *transfer->options);
+    const HttpOptions& options = *transfer->options;
+    reply.reason = WhyNotTrusted(easy, code, transfer->words.data(), options.ca_file,
+                                 options.java_trust_store);
   }
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
   if (code == CURLE_ABORTED_BY_CALLBACK) reply.failure = HttpFailure::kCancelled;

@@ -34,8 +34,8 @@ const std::string& AuthoritiesFile(const std::string& ca_file) {
 }
 
 std::string WhyNotTrusted(CURL* easy, CURLcode code, const std::string& words,
-                          const HttpOptions& options) {
-  const std::string& file = AuthoritiesFile(options.ca_file);
+                          const std::string& ca_file, const std::string& java_trust_store) {
+  const std::string& file = AuthoritiesFile(ca_file);
   if (code == CURLE_SSL_CACERT_BADFILE) {
     return "the file of authorities '" + file +
            "' cannot be read, or holds no certificate in PEM form; hadoop_ca (ESPALIER_HADOOP_CA) "
@@ -61,9 +61,9 @@ std::string WhyNotTrusted(CURL* easy, CURLcode code, const std::string& words,
       return "its certificate is of an authority that '" + file +
              "' does not hold; name the PEM file of that authority by hadoop_ca "
              "(ESPALIER_HADOOP_CA)" +
-             (options.java_trust_store.empty()
+             (java_trust_store.empty()
                   ? ""
-                  : "; ssl-client.xml names the Java key store '" + options.java_trust_store +
+                  : "; ssl-client.xml names the Java key store '" + java_trust_store +
                         "', which is not read here: `keytool -exportcert -rfc` writes PEM of it");
     default:
       return words;

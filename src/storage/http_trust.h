@@ -7,8 +7,6 @@
 
 #include <string>
 
-#include "src/storage/http.h"
-
 namespace espalier::storage {
 
 // Returns the PEM file of authorities in use: `ca_file`, or the system's if `ca_file` is empty.
@@ -17,8 +15,8 @@ namespace espalier::storage {
 const std::string& AuthoritiesFile(const std::string& ca_file);
 
 // Returns the reason, for people, why TLS failed in a transfer that ended with `code`. `words` is
-// libcurl's text.
+// libcurl's text. `ca_file`, `java_trust_store`: as in HttpOptions.
 std::string WhyNotTrusted(CURL* easy, CURLcode code, const std::string& words,
-                          const HttpOptions& options);
+                          const std::string& ca_file, const std::string& java_trust_store);
 
 }  // namespace espalier::storage
