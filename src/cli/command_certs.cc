@@ -10,6 +10,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/json_view.h"
 #include "src/security/secret_file.h"
+#include "src/security/trust_replacement.h"
 #include "src/storage/file_system.h"
 #include "src/storage/local_file_system.h"
 

@@ -15,8 +15,6 @@
 
 namespace espalier::security {
 
-inline constexpr int64_t kPemBytesMax = int64_t{1} << 20;
-
 // The names in a certificate.
 struct CertificateNames {
   std::string common_name;
@@ -64,16 +62,5 @@ class Trust {
   struct Rep;
   std::shared_ptr<const Rep> rep_;
 };
-
-// CheckReplaces returns OK if the CA file `after` may replace `before` without admitting revoked
-// certificates again. Every revocation list of an authority in `before` must be in `after`, or a
-// later one. If the two files have no authority in common, the lists of `before` do not apply to
-// `after`. The paths are for messages. It returns kPermissionDenied if a file is unreadable, and
-// kFailedPrecondition if the replacement is not allowed.
-struct CaFile {
-  std::string_view pem;
-  std::string path;
-};
-Status CheckReplaces(const CaFile& before, const CaFile& after);
 
 }  // namespace espalier::security

@@ -8,6 +8,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,8 +32,11 @@ using TimePtr = std::unique_ptr<ASN1_TIME, Freed<&ASN1_TIME_free>>;
 using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, Freed<&X509_STORE_CTX_free>>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freed<&X509_EXTENSION_free>>;
 
-// Reads a chain, as a peer presents it: all certificates in the text, at most 16, up to the first
-// invalid one. Leaves no error in libcrypto's queue.
+// Largest number of certificates in a chain.
+inline constexpr size_t kChainMax = 16;
+
+// Reads a chain, as a peer presents it: all certificates in the text, at most kChainMax, up to the
+// first invalid one. Leaves no error in libcrypto's queue.
 std::vector<CertificatePtr> ReadCertificates(std::string_view pem);
 // Returns null if the text is not a private key or has a passphrase.
 KeyPtr ReadKey(std::string_view pem);

@@ -12,6 +12,8 @@
 
 namespace espalier::security {
 
+// Largest file of certificates, revocation lists or a key.
+inline constexpr int64_t kPemBytesMax = int64_t{1} << 20;
 // Mode bits that a secret file must not have.
 inline constexpr unsigned kSecretModeRefused = 0027;
 

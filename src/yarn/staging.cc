@@ -5,7 +5,6 @@
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
-#include "src/security/certificate.h"
 #include "src/security/issue.h"
 #include "src/security/secret_file.h"
 

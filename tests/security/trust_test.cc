@@ -3,6 +3,7 @@
 
 #include "src/security/certificate.h"
 #include "src/security/issue.h"
+#include "src/security/trust_replacement.h"
 #include "tests/security/estate.h"
 
 namespace espalier::security {

@@ -26,7 +26,6 @@
 #include "src/rpc/api_client.h"
 #include "src/rpc/call_metadata.h"
 #include "src/rpc/coordinator_address.h"
-#include "src/security/certificate.h"
 #include "src/security/roles.h"
 #include "src/security/secret_file.h"
 #include "src/spec/input.h"
