@@ -47,8 +47,7 @@ std::string Why(int code, const X509* at, Purpose purpose, const std::string& pa
   switch (code) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return "expired on " + TimeText(X509_get0_notAfter(at)) +
-             "; put a new one in its place (espalier certs issue), or correct this machine's clock"
-             "right";
+             "; put a new one in its place (espalier certs issue), or correct this machine's clock";
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return "is not valid before " + TimeText(X509_get0_notBefore(at)) +
              "; compare the clocks of both machines";
