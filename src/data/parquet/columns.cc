@@ -3,9 +3,9 @@
 #include <arrow/type.h>
 
 #include <charconv>
+#include <optional>
 
 #include "src/base/text.h"
-#include "src/data/parquet/vectors.h"
 
 namespace espalier::data {
 namespace {
@@ -71,6 +71,19 @@ ColumnFamily FamilyOf(const arrow::DataType& type) {
     default:
       return ColumnFamily::kUnsupported;
   }
+}
+
+bool IsSparkVector(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::STRUCT || type.num_fields() != 4) return false;
+  const auto is = [&](int field, const char* name, arrow::Type::type id,
+                      std::optional<arrow::Type::type> element = {}) {
+    const arrow::Field& f = *type.field(field);
+    return f.name() == name && f.type()->id() == id &&
+           (!element || f.type()->field(0)->type()->id() == *element);
+  };
+  return is(0, "type", arrow::Type::INT8) && is(1, "size", arrow::Type::INT32) &&
+         is(2, "indices", arrow::Type::LIST, arrow::Type::INT32) &&
+         is(3, "values", arrow::Type::LIST, arrow::Type::DOUBLE);
 }
 
 ParquetColumn DescribeColumn(const arrow::Field& field) {

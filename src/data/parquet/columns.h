@@ -39,6 +39,7 @@ struct ParquetColumn {
 
 // Returns the family of a type. A dictionary has the family of its values.
 ColumnFamily FamilyOf(const arrow::DataType& type);
+bool IsSparkVector(const arrow::DataType& type);
 // Returns the name, family, vector flags, width and type of a field, but not its leaves.
 ParquetColumn DescribeColumn(const arrow::Field& field);
 

@@ -55,9 +55,11 @@ Status ParquetDecoder::ReadNumbers() {
   numbers_.assign(wanted.size(), {});
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i]) continue;
-    ESPALIER_ASSIGN_OR_RETURN(
-        numbers_[i], NumbersOf(*batch_->column(static_cast<int>(i)), projection_.vectors[i],
-                               projection_.widths[i], words[i], !skips_zeros_, features_.rules()));
+    const arrow::Array& column = *batch_->column(static_cast<int>(i));
+    ESPALIER_ASSIGN_OR_RETURN(numbers_[i],
+                              projection_.vectors[i]
+                                  ? VectorNumbers(column, projection_.widths[i], !skips_zeros_)
+                                  : NumbersOf(column, words[i], features_.rules()));
   }
   of_run_.assign(projection_.features.size(), {});
   for (size_t i = 0; i < of_run_.size(); ++i) {

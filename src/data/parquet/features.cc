@@ -26,7 +26,7 @@ Result<Numbers> DecodeColumn(const arrow::Array& array, size_t feature, FeatureD
   const bool moment = family == ColumnFamily::kDate || family == ColumnFamily::kTimestamp;
   if (decoder->is_date(feature) && moment) {
     const double unit = family == ColumnFamily::kDate ? 86'400 : 1;  // seconds
-    ESPALIER_ASSIGN_OR_RETURN(const Numbers numbers, NumbersOf(array, false, 1));
+    ESPALIER_ASSIGN_OR_RETURN(const Numbers numbers, NumbersOf(array));
     for (int64_t r = 0; r < rows; ++r) {
       take(r, decoder->DecodeSeconds(feature, numbers.At(r) * unit, &(*values)[r]));
     }

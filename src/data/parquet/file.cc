@@ -22,7 +22,6 @@
 #include "src/data/parquet/footer.h"
 #include "src/data/parquet/guard.h"
 #include "src/data/parquet/source.h"
-#include "src/data/parquet/vectors.h"
 
 namespace espalier::data {
 namespace {

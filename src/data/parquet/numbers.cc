@@ -11,10 +11,8 @@
 #include <cmath>
 #include <limits>
 
-#include "src/base/text.h"
 #include "src/data/features/feature_decoder.h"
 #include "src/data/parquet/columns.h"
-#include "src/data/parquet/vectors.h"
 #include "src/data/table/class_text.h"
 #include "src/data/table/number.h"
 
@@ -216,7 +214,7 @@ Numbers ParsedTexts(const Array& texts, bool words, const ValueRules& rules) {
 Result<Numbers> FromDictionary(const arrow::Array& array, bool words, const ValueRules& rules) {
   const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
   ESPALIER_ASSIGN_OR_RETURN(const Numbers values,
-                            NumbersOf(*dictionary.dictionary(), false, 1, words, true, rules));
+                            NumbersOf(*dictionary.dictionary(), words, rules));
   const int64_t size = dictionary.dictionary()->length();
   std::vector<bool> bad(size);
   for (const int64_t i : values.not_numbers) bad[i] = true;
@@ -293,7 +291,7 @@ std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) 
 
 // Returns numbers, some of which mean null.
 Result<Numbers> WithNullNumbers(const arrow::Array& array, bool words, const ValueRules& rules) {
-  ESPALIER_ASSIGN_OR_RETURN(const Numbers all, NumbersOf(array, false, 1, words));
+  ESPALIER_ASSIGN_OR_RETURN(const Numbers all, NumbersOf(array, words));
   return Converted<double>(array, [&](int64_t r) {
     const double value = all.At(r);
     return rules.IsNullNumber(value) ? kNan : value;
@@ -302,10 +300,8 @@ Result<Numbers> WithNullNumbers(const arrow::Array& array, bool words, const Val
 
 }  // namespace
 
-Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words,
-                          bool spelled, const ValueRules& rules) {
+Result<Numbers> NumbersOf(const arrow::Array& array, bool words, const ValueRules& rules) {
   using arrow::Type;
-  if (vector) return VectorNumbers(array, width, spelled);
   if (rules.has_null_numbers() && FamilyOf(*array.type()) == ColumnFamily::kNumber) {
     return WithNullNumbers(array, words, rules);
   }
@@ -380,7 +376,7 @@ Result<std::unique_ptr<ColumnTexts>> ColumnTexts::Make(const arrow::Array& array
   } else if (array.type_id() == arrow::Type::UINT64) {
     texts->numbers_ = Raw<uint64_t>(array);
   } else if (!WithTexts(array, [](const auto&) {})) {
-    ESPALIER_ASSIGN_OR_RETURN(texts->numbers_, NumbersOf(array, false, 1));
+    ESPALIER_ASSIGN_OR_RETURN(texts->numbers_, NumbersOf(array));
   }
   return texts;
 }
@@ -415,17 +411,6 @@ std::optional<std::string_view> ColumnTexts::At(int64_t row, std::string* scratc
     if (value != value) return std::nullopt;
     return Written(value, scratch);
   });
-}
-
-std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element) {
-  if (array.IsNull(row)) return "null";
-  if (array.type()->num_fields() > 0) return ShownElement(array, row, element);
-  std::string scratch;
-  const auto one = array.Slice(row, 1);
-  const auto texts = ColumnTexts::Make(*one);
-  if (!texts.ok()) return "";
-  const auto text = (*texts)->At(0, &scratch);
-  return text ? Printable(*text) : "nan";
 }
 
 }  // namespace espalier::data

@@ -82,13 +82,13 @@ struct Numbers {
   }
 };
 
-// Returns the numbers of a column with a supported family (columns.h). `vector`: the column has
-// lists or Spark vectors (vectors.h) with `width` numbers. Integers above 2^53 in decimals and
-// texts become the nearest double. `words`: in texts, words of BooleanWord are 1 and 0. `spelled`:
-// as in VectorNumbers. `rules`: numbers and texts outside vectors that are null. The array must
-// outlive the numbers. kInternal: the type is not supported, although planning rejects it.
-Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words = false,
-                          bool spelled = true, const ValueRules& rules = {});
+// Returns the numbers of a column with a supported family (columns.h), which is not a column of
+// vectors (vectors.h). Integers above 2^53 in decimals and texts become the nearest double.
+// `words`: in texts, words of BooleanWord are 1 and 0. `rules`: numbers and texts that are null.
+// The array must outlive the numbers. kInternal: the type is not supported, although planning
+// rejects it.
+Result<Numbers> NumbersOf(const arrow::Array& array, bool words = false,
+                          const ValueRules& rules = {});
 
 // Texts of a column, in the form of labels. Numbers have their shortest form: integers have no
 // point or exponent, and decimals have all their digits. Booleans are true and false, and text is
@@ -111,9 +111,5 @@ class ColumnTexts {
   Numbers numbers_;                          // for arrays that are not text
   std::unique_ptr<ColumnTexts> dictionary_;  // values of a dictionary array
 };
-
-// Returns the value of a row for messages, shortened and printable, with "null" for null. If
-// element >= 0, returns that element of its list.
-std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element);
 
 }  // namespace espalier::data

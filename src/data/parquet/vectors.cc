@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "src/base/text.h"
@@ -70,11 +69,11 @@ Result<Numbers> FromLists(const arrow::Array& array, int64_t width) {
   }
   if (dense) {
     const auto part = elements->Slice(first, rows * width);
-    ESPALIER_ASSIGN_OR_RETURN(Numbers numbers, NumbersOf(*part, false, 1));
+    ESPALIER_ASSIGN_OR_RETURN(Numbers numbers, NumbersOf(*part));
     numbers.width = width;
     return numbers;
   }
-  ESPALIER_ASSIGN_OR_RETURN(const Numbers values, NumbersOf(*elements, false, 1));
+  ESPALIER_ASSIGN_OR_RETURN(const Numbers values, NumbersOf(*elements));
   Numbers numbers;
   double* out = OwnVectors(&numbers, rows, width);
   for (int64_t r = 0; r < rows; ++r, out += width) {
@@ -125,6 +124,21 @@ Result<Numbers> FromSpark(const arrow::Array& array, int64_t width, bool spelled
   return numbers;
 }
 
+// Returns an element for messages, as in ShownValue, or "a vector of 3" if element is below 0.
+std::string ShownElement(const arrow::Array& array, int64_t row, int64_t element) {
+  const int64_t length = VectorLength(array, row);
+  if (element < 0 || element >= length) {
+    return (array.type_id() == arrow::Type::STRUCT ? "a vector of " : "a list of ") +
+           std::to_string(length);
+  }
+  if (array.type_id() != arrow::Type::STRUCT) {
+    return ShownValue(*Elements(array), ListAt(array, row).begin + element, -1);
+  }
+  const auto one = array.Slice(row, 1);
+  const auto numbers = FromSpark(*one, length, true);
+  return numbers.ok() ? ShortestDouble(numbers->At(element)) : "";
+}
+
 }  // namespace
 
 SparkVectors::SparkVectors(const arrow::Array& array)
@@ -136,12 +150,12 @@ SparkVectors::SparkVectors(const arrow::Array& array)
 
 Result<std::unique_ptr<SparkVectors>> SparkVectors::Make(const arrow::Array& array) {
   std::unique_ptr<SparkVectors> made(new SparkVectors(array));
-  ESPALIER_ASSIGN_OR_RETURN(made->types_, NumbersOf(*made->type_, false, 1));
-  ESPALIER_ASSIGN_OR_RETURN(made->sizes_, NumbersOf(*made->size_, false, 1));
+  ESPALIER_ASSIGN_OR_RETURN(made->types_, NumbersOf(*made->type_));
+  ESPALIER_ASSIGN_OR_RETURN(made->sizes_, NumbersOf(*made->size_));
   made->index_elements_ = Elements(*made->indices_);
   made->value_elements_ = Elements(*made->values_);
-  ESPALIER_ASSIGN_OR_RETURN(made->index_, NumbersOf(*made->index_elements_, false, 1));
-  ESPALIER_ASSIGN_OR_RETURN(made->value_, NumbersOf(*made->value_elements_, false, 1));
+  ESPALIER_ASSIGN_OR_RETURN(made->index_, NumbersOf(*made->index_elements_));
+  ESPALIER_ASSIGN_OR_RETURN(made->value_, NumbersOf(*made->value_elements_));
   return made;
 }
 
@@ -186,19 +200,6 @@ int64_t SparkVectors::FirstAt(const Entries& entries, int64_t index) const {
   return begin;
 }
 
-bool IsSparkVector(const arrow::DataType& type) {
-  if (type.id() != arrow::Type::STRUCT || type.num_fields() != 4) return false;
-  const auto is = [&](int field, const char* name, arrow::Type::type id,
-                      std::optional<arrow::Type::type> element = {}) {
-    const arrow::Field& f = *type.field(field);
-    return f.name() == name && f.type()->id() == id &&
-           (!element || f.type()->field(0)->type()->id() == *element);
-  };
-  return is(0, "type", arrow::Type::INT8) && is(1, "size", arrow::Type::INT32) &&
-         is(2, "indices", arrow::Type::LIST, arrow::Type::INT32) &&
-         is(3, "values", arrow::Type::LIST, arrow::Type::DOUBLE);
-}
-
 int64_t VectorLength(const arrow::Array& array, int64_t row) {
   if (array.IsNull(row)) return 0;
   if (array.type_id() != arrow::Type::STRUCT) return ListAt(array, row).length;
@@ -212,18 +213,15 @@ Result<Numbers> VectorNumbers(const arrow::Array& array, int64_t width, bool spe
                                                 : FromLists(array, width);
 }
 
-std::string ShownElement(const arrow::Array& array, int64_t row, int64_t element) {
-  const int64_t length = VectorLength(array, row);
-  if (element < 0 || element >= length) {
-    return (array.type_id() == arrow::Type::STRUCT ? "a vector of " : "a list of ") +
-           std::to_string(length);
-  }
-  if (array.type_id() != arrow::Type::STRUCT) {
-    return ShownValue(*Elements(array), ListAt(array, row).begin + element, -1);
-  }
+std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element) {
+  if (array.IsNull(row)) return "null";
+  if (array.type()->num_fields() > 0) return ShownElement(array, row, element);
+  std::string scratch;
   const auto one = array.Slice(row, 1);
-  const auto numbers = FromSpark(*one, length, true);
-  return numbers.ok() ? ShortestDouble(numbers->At(element)) : "";
+  const auto texts = ColumnTexts::Make(*one);
+  if (!texts.ok()) return "";
+  const auto text = (*texts)->At(0, &scratch);
+  return text ? Printable(*text) : "nan";
 }
 
 }  // namespace espalier::data

@@ -18,8 +18,6 @@
 
 namespace espalier::data {
 
-bool IsSparkVector(const arrow::DataType& type);
-
 // Returns the number of elements in the vector of a row; 0 for null and for an invalid Spark
 // vector. REQUIRES: a column of vectors.
 int64_t VectorLength(const arrow::Array& array, int64_t row);
@@ -81,7 +79,8 @@ void SparkVectors::ForEntries(int64_t row, int64_t begin, int64_t end, F f) cons
 // these rows.
 Result<Numbers> VectorNumbers(const arrow::Array& array, int64_t width, bool spelled = true);
 
-// Returns an element for messages, as in ShownValue, or "a vector of 3" if element is below 0.
-std::string ShownElement(const arrow::Array& array, int64_t row, int64_t element);
+// Returns the value of a row of any column for messages, shortened and printable, with "null" for
+// null. If element >= 0, returns that element of its vector.
+std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element);
 
 }  // namespace espalier::data
