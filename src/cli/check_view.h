@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 

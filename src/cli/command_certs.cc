@@ -8,7 +8,7 @@
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/security/secret_file.h"
 #include "src/security/trust_replacement.h"
 #include "src/storage/file_system.h"

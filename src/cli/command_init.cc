@@ -12,7 +12,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/format.h"
 #include "src/cli/init_draft.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/cli/result_view.h"
 #include "src/cli/shell_text.h"
 #include "src/storage/local_file_system.h"

@@ -1,7 +1,7 @@
 // `espalier reference`: descriptions of the keys of a job file.
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/config/reference.h"
 
 namespace espalier::cli {

@@ -22,7 +22,7 @@
 #include "src/cli/format.h"
 #include "src/cli/job_file.h"
 #include "src/cli/job_tokens.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/cli/local_start.h"
 #include "src/cli/request_id.h"
 #include "src/cli/sweep_input.h"

@@ -12,7 +12,6 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/follow.h"
 #include "src/cli/job_file.h"
-#include "src/cli/json_view.h"
 #include "src/cli/local_start.h"
 #include "src/cli/request_id.h"
 #include "src/spec/names.h"

@@ -12,7 +12,7 @@
 #include "src/base/version.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 
 extern char** environ;
 

@@ -15,7 +15,7 @@
 #include "src/cli/follow.h"
 #include "src/cli/job_file.h"
 #include "src/cli/job_tokens.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/cli/options_yarn.h"
 #include "src/cli/yarn_cluster.h"
 #include "src/storage/uri.h"

@@ -13,16 +13,8 @@ namespace {
 
 constexpr int64_t kProgressEveryMs = 1000;
 
-// Returns null for empty text, which means "unknown".
-Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 // Returns null for 0, which means "unknown".
 Json NumberOrNull(int64_t number) { return number == 0 ? Json() : Json(number); }
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
 
 Json SetJson(const std::optional<spec::Metrics>& metrics, const std::vector<std::string>& classes) {
   return metrics ? Json::parse(bundle::MetricsJsonText(*metrics, classes)) : Json();
@@ -126,31 +118,12 @@ Json SuccessJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
 
 }  // namespace
 
-std::string JsonLine(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 Json OutcomeJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
   if (job.scored() != nullptr) return ScoredJobJson(job);
   if (job.trained() != nullptr) return SuccessJson(job, client_start_ms);
   Json json = ErrorJson(job.job, job.error);
   json["status"] = job.state == spec::JobState::kCancelled ? "CANCELLED" : "FAILED";
   return json;
-}
-
-Json ErrorJson(std::optional<JobId> job, const Status& error) {
-  const InputPosition at =
-      error.ok() ? InputPosition{} : error.position().value_or(InputPosition{});
-  Json details = {{"code", TextOrNull(error.ok() ? "" : StatusCodeName(error.code()))},
-                  {"message", error.ok() ? "unknown" : error.ToString()},
-                  {"file", TextOrNull(at.file)},
-                  {"row", OrNull(at.row)},
-                  {"column", TextOrNull(at.column)},
-                  {"offset", OrNull(at.offset)}};
-  return {
-      {"status", !error.ok() && error.code() == StatusCode::kCancelled ? "CANCELLED" : "FAILED"},
-      {"job", job ? Json(ToString(*job)) : Json()},
-      {"error", std::move(details)}};
 }
 
 Json JobJson(const spec::JobSnapshot& job) {

@@ -20,21 +20,15 @@
 // Thread rule: pure functions, and a view for one thread.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "src/cli/json.h"
 #include "src/cli/progress_view.h"
 #include "src/spec/snapshots.h"
 
 namespace espalier::cli {
-
-using Json = nlohmann::ordered_json;
-
-// Returns one line that ends with '\n'. Bytes that are not UTF-8 are replaced, because JSON cannot
-// contain them.
-std::string JsonLine(const Json& json);
 
 // Returns the outcome of a job that has ended. On success:
 //   {"status":"SUCCEEDED","job":..,"steps":..,"epochs":..,"rows_per_epoch":..,
@@ -45,12 +39,6 @@ std::string JsonLine(const Json& json);
 // if the set does not exist. On failure: as ErrorJson. `client_start_ms` is the time that the
 // command spent before it submitted the job. It is part of start_s.
 Json OutcomeJson(const spec::JobSnapshot& job, int64_t client_start_ms);
-
-// Returns an error:
-//   {"status":"FAILED","job":..,"error":{"code":"NOT_FOUND","message":..,"file":..,"row":..,
-//    "column":..,"offset":..}}
-// Unknown members are null. status is "CANCELLED" for kCancelled.
-Json ErrorJson(std::optional<JobId> job, const Status& error);
 
 // Returns a job as `espalier list --json` and `status --json` show it: everything except its
 // history. A job that has ended has its outcome under "outcome".

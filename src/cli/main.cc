@@ -12,7 +12,6 @@
 #include "src/cli/command_table.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
-#include "src/cli/json_view.h"
 #include "src/cli/result_view.h"
 #include "src/rpc/coordinator_address.h"
 

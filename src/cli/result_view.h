@@ -12,8 +12,6 @@
 
 namespace espalier::cli {
 
-inline constexpr size_t kClassesShownMax = 20;  // more classes: no tables
-
 // Details of a result in addition to the job.
 struct ResultDetails {
   Drawing drawing;
@@ -22,10 +20,10 @@ struct ResultDetails {
   std::string directory;               // working directory; paths below it are shown as relative
 };
 
-// Returns the result of a job that succeeded: metrics, tables for classification (up to
-// kClassesShownMax classes) and the learning curve. Timing, the bundle's location and suggested
-// next steps follow. Ends with '\n'. `client_start_ms` is the time that the command spent before it
-// submitted the job (`train` starts daemons). REQUIRES: job.has_result().
+// Returns the result of a job that succeeded: metrics with their tables (metrics_text.h) and the
+// learning curve. Timing, the bundle's location and suggested next steps follow. Ends with '\n'.
+// `client_start_ms` is the time that the command spent before it submitted the job (`train` starts
+// daemons). REQUIRES: job.has_result().
 std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
                        const ResultDetails& details = {});
 
@@ -47,15 +45,5 @@ std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color)
 // bundle, and the command `all_with`, which prints all. Empty if there were no evaluations.
 inline constexpr size_t kEvaluationsShownMax = 10;
 std::string LastEvaluations(const spec::JobUpdate& job, const std::string& all_with);
-
-// Returns the metrics of one set in a row called `name`, and notes about them. With classes or
-// several targets, adds the tables by class or target as above.
-std::string MetricsText(const std::string& name, const spec::Metrics& metrics,
-                        const std::vector<std::string>& classes);
-
-// Returns a confusion matrix: rows are true classes, columns are predicted classes. REQUIRES:
-// confusion has classes.size() squared numbers.
-std::string ConfusionText(const std::vector<std::string>& classes,
-                          const std::vector<double>& confusion);
 
 }  // namespace espalier::cli

@@ -5,8 +5,8 @@
 #include "src/base/text.h"
 #include "src/bundle/metrics_json.h"
 #include "src/cli/format.h"
+#include "src/cli/metrics_text.h"
 #include "src/cli/progress_view.h"
-#include "src/cli/result_view.h"
 #include "src/scoring/part_files.h"
 
 namespace espalier::cli {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/spec/shard_score.h"
 #include "src/spec/snapshots.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "src/base/status.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/config/sweep_yaml.h"
 #include "src/storage/file_system.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/json_view.h"
+#include "src/cli/json.h"
 #include "src/spec/snapshots.h"
 #include "src/yarn/answers.h"
 

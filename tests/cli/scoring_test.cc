@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "src/cli/command_table.h"
+#include "src/cli/json_view.h"
+#include "src/cli/metrics_text.h"
 #include "src/cli/options.h"
 #include "src/cli/progress_view.h"
 #include "src/cli/result_view.h"
