@@ -1,11 +1,10 @@
-// The table of commands, which the parser and main iterate over. To add a command, add a row.
+// The table of commands, which the parser iterates over. To add a command, add a row.
 //
 // Thread rule: constants.
 #pragma once
 
 #include <CLI/App.hpp>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "src/base/status.h"
@@ -14,12 +13,6 @@
 namespace espalier::cli {
 
 struct CommandContext;
-
-// Parsed command line: options, and texts from which `finish` derives options.
-struct RawArguments {
-  CliOptions options;
-  std::string job, role, timeout;
-};
 
 // A command, or a group of commands such as `espalier certs`.
 struct Command {

@@ -7,6 +7,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/options_yarn.h"
 #include "src/cli/yarn_cluster.h"
+#include "src/cli/yarn_kept.h"
 #include "src/cli/yarn_view.h"
 #include "src/config/units.h"
 #include "src/rpc/coordinator_address.h"

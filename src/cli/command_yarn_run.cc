@@ -18,6 +18,7 @@
 #include "src/cli/json.h"
 #include "src/cli/options_yarn.h"
 #include "src/cli/yarn_cluster.h"
+#include "src/cli/yarn_kept.h"
 #include "src/storage/uri.h"
 
 namespace espalier::cli {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "src/base/text.h"
-#include "src/cli/options_yarn.h"
+#include "src/cli/yarn_kept.h"
 #include "src/config/address.h"
 #include "src/rpc/coordinator_address.h"
 #include "src/security/secret_file.h"

@@ -12,6 +12,7 @@
 #include "src/cli/command_table.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
+#include "src/cli/parse_arguments.h"
 #include "src/cli/result_view.h"
 #include "src/rpc/coordinator_address.h"
 

@@ -1,10 +1,9 @@
-// The command line of `espalier`.
+// The options of `espalier`. parse_arguments.h makes them from the command line.
 //
-// Thread rule: pure functions. The environment is passed in.
+// Thread rule: values, and a pure function.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,6 @@
 #include "src/storage/file_systems.h"
 
 namespace espalier::cli {
-
-struct Command;
 
 // Values from the environment.
 struct Environment {
@@ -117,16 +114,11 @@ struct CliOptions {
   InitArguments init;
 };
 
-// One of three: options, text to print (help), or an error (exit code 2).
-struct ParsedArguments {
-  std::optional<CliOptions> options;
-  const Command* command = nullptr;  // with options: the row of command_table.h to run
-  std::string help;
-  Status error;
+// Parsed command line: options, and texts from which `finish` derives options.
+struct RawArguments {
+  CliOptions options;
+  std::string job, role, timeout;
 };
-
-// Parses the command line. `arguments` excludes the program's name.
-ParsedArguments ParseArguments(std::span<const std::string> arguments, const Environment& env);
 
 // Parses "job-17" or "17".
 Result<JobId> ParseJobId(const std::string& text);

@@ -6,7 +6,7 @@
 #include <CLI/App.hpp>
 
 #include "src/base/status.h"
-#include "src/cli/command_table.h"
+#include "src/cli/options.h"
 
 namespace espalier::cli {
 

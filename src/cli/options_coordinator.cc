@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "src/base/text.h"
-#include "src/cli/options_yarn.h"
+#include "src/cli/yarn_kept.h"
 #include "src/config/units.h"
 
 namespace espalier::cli {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "src/base/status.h"
-#include "src/cli/command_table.h"
+#include "src/cli/options.h"
 
 namespace espalier::cli {
 

@@ -4,6 +4,7 @@
 
 #include "src/base/text.h"
 #include "src/cli/options_jobs.h"
+#include "src/cli/yarn_kept.h"
 #include "src/config/units.h"
 #include "src/yarn/service_principal.h"
 
@@ -140,10 +141,6 @@ Status FinishYarnRun(const Environment& env, RawArguments* raw) {
   const YarnArguments& y = raw->options.yarn;
   ESPALIER_RETURN_IF_ERROR(y.name.empty() ? CheckYarn(y) : FinishYarn(env, raw));
   return CheckRun(raw->options);
-}
-
-yarn::YarnKept KeptOfYarn(const Environment& env, const std::string& service) {
-  return {(env.home.empty() ? "." : env.home) + "/" + kYarnKeptDirectory + "/" + service};
 }
 
 Result<yarn::YarnRequest> ToYarnRequest(const YarnArguments& y) {

@@ -7,15 +7,10 @@
 #include <string>
 
 #include "src/base/status.h"
-#include "src/cli/command_table.h"
+#include "src/cli/options.h"
 #include "src/yarn/staging.h"
 
 namespace espalier::cli {
-
-inline constexpr const char* kYarnCoordinator = "yarn:";  // followed by a service's name
-// Directory below HOME for the local files of services. Each has a subdirectory with the service's
-// name.
-inline constexpr const char* kYarnKeptDirectory = ".espalier/yarn";
 
 // `declare` functions of the rows.
 void DeclareYarn(CLI::App* app, RawArguments* raw);
@@ -29,9 +24,6 @@ void DeclareYarnLogs(CLI::App* app, RawArguments* raw);
 // `run`, which may take the name from the job.
 Status FinishYarn(const Environment& env, RawArguments* raw);
 Status FinishYarnRun(const Environment& env, RawArguments* raw);
-
-// Returns the local files of a service.
-yarn::YarnKept KeptOfYarn(const Environment& env, const std::string& service);
 
 // Returns the parts of a request from the command line. kInvalidArgument: invalid size.
 Result<yarn::YarnRequest> ToYarnRequest(const YarnArguments& arguments);

@@ -7,7 +7,7 @@
 #include "src/base/version.h"
 #include "src/cli/clock.h"
 #include "src/cli/coordinator_address.h"
-#include "src/cli/options_yarn.h"
+#include "src/cli/yarn_kept.h"
 #include "src/cli/yarn_view.h"
 #include "src/config/units.h"
 #include "src/security/secret_file.h"

@@ -1,4 +1,4 @@
-#include "src/cli/options.h"
+#include "src/cli/parse_arguments.h"
 
 #include <catch2/catch.hpp>
 #include <sstream>

@@ -3,7 +3,7 @@
 #include "src/cli/command_table.h"
 #include "src/cli/json_view.h"
 #include "src/cli/metrics_text.h"
-#include "src/cli/options.h"
+#include "src/cli/parse_arguments.h"
 #include "src/cli/progress_view.h"
 #include "src/cli/result_view.h"
 #include "src/cli/scoring_view.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "src/cli/command_table.h"
-#include "src/cli/options.h"
+#include "src/cli/parse_arguments.h"
 
 namespace espalier::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/follow.h"
 #include "src/cli/options.h"
-#include "src/cli/options_yarn.h"
+#include "src/cli/yarn_kept.h"
 #include "src/config/daemon_options.h"
 #include "src/config/job_yaml.h"
 #include "src/config/yaml_tree.h"
