@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/config/key_hints.h"
 #include "src/config/reader.h"
-#include "src/config/reference.h"
 
 namespace espalier::config {
 namespace {

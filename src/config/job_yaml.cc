@@ -6,8 +6,8 @@
 
 #include "src/config/job_compat.h"
 #include "src/config/job_sections.h"
+#include "src/config/key_hints.h"
 #include "src/config/reader.h"
-#include "src/config/reference.h"
 #include "src/config/yaml_tree.h"
 #include "src/spec/names.h"
 #include "src/storage/uri.h"

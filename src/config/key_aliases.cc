@@ -1,5 +1,5 @@
 // Names that other programs have for keys of a training job.
-#include "src/config/reference.h"
+#include "src/config/key_hints.h"
 
 namespace espalier::config {
 namespace {

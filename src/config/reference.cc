@@ -10,6 +10,7 @@
 #include "src/base/text.h"
 #include "src/config/job_sections.h"
 #include "src/config/job_yaml.h"
+#include "src/config/key_hints.h"
 #include "src/config/preset.h"
 #include "src/config/sweep_plan.h"
 #include "src/config/units.h"
@@ -19,23 +20,10 @@ namespace espalier::config {
 namespace {
 
 constexpr size_t kColumns = 100, kTerminalColumns = 80;
-constexpr size_t kNearKeysMax = 5;  // limit for suggestions in an error
-
-std::vector<std::string> Parts(std::string_view path) {
-  std::vector<std::string> parts(1);
-  for (const char c : path) {
-    if (c == '.') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
 
 // Returns whether the pattern of a KeyDoc matches `path`.
 bool Matches(std::string_view pattern, std::string_view path) {
-  const std::vector<std::string> p = Parts(pattern), q = Parts(path);
+  const std::vector<std::string> p = PathParts(pattern), q = PathParts(path);
   return std::equal(p.begin(), p.end(), q.begin(), q.end(),
                     [](const auto& a, const auto& b) { return a == "*" || a == b; });
 }
@@ -111,7 +99,7 @@ void AddDefaults(std::vector<KeyReference>* keys) {
   for (KeyReference& key : *keys) {
     if (!key.value.empty() || key.doc == nullptr || key.doc->path != key.path) continue;
     if (std::count(std::begin(kRequired), std::end(kRequired), key.path) > 0) continue;
-    const YamlNode* node = FindPath(job, Parts(key.path));
+    const YamlNode* node = FindPath(job, PathParts(key.path));
     if (node != nullptr && !IsSection(*key.doc)) key.value = Flow(*node);
   }
 }
@@ -131,7 +119,7 @@ class ReferencePrinter {
 
   std::string Print() {
     for (const KeyDoc& doc : KeyDocs()) {
-      const std::vector<std::string> path = Parts(doc.path);
+      const std::vector<std::string> path = PathParts(doc.path);
       const bool other = path[0] == kPredict || path[0] == kEvaluate || path[0] == kSweep;
       if (section_.empty() ? other : path[0] != section_) continue;
       if (const YamlNode* node = Find(path)) {
@@ -174,7 +162,7 @@ class ReferencePrinter {
     std::vector<std::string> choices;
     for (const KeyReference& key : keys_) {
       if (key.doc != &doc) continue;
-      const std::vector<std::string> parts = Parts(key.path);
+      const std::vector<std::string> parts = PathParts(key.path);
       words_by_value[key.value].push_back(parts[parts.size() - 2]);
       choices = key.words;
     }
@@ -212,49 +200,13 @@ class ReferencePrinter {
   size_t indent_ = 0;
 };
 
-// Returns a path without the "[]" of its lists.
-std::string WithoutBrackets(std::string_view path) {
-  std::string out;
-  for (const char c : path) {
-    if (c != '[' && c != ']') out += c;
-  }
-  return out;
-}
-
-// Returns a name with the separators of our keys: batch-size is batch_size.
-std::string WithUnderscores(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-}
-
-// Returns the keys that other programs call so.
-std::vector<std::string> KeysOfAlias(std::string_view name) {
-  for (const KeyAlias& alias : KeyAliases()) {
-    if (alias.name != WithUnderscores(name)) continue;
-    std::vector<std::string> keys;
-    for (const char* key : alias.keys) {
-      if (key != nullptr) keys.emplace_back(key);
-    }
-    return keys;
-  }
-  return {};
-}
-
-// Returns "; did you mean a, b?", with the first few keys.
-std::string DidYouMean(std::vector<std::string> keys) {
-  const bool more = keys.size() > kNearKeysMax;
-  if (more) keys.resize(kNearKeysMax);
-  return "; did you mean " + Joined(keys) + (more ? ", ..." : "") + "?";
-}
-
 // Returns the end of an error about an unknown key. It suggests keys that other programs call so,
 // keys of that name in any section, the nearest key, or keys with the nearest name.
 std::string NearKeys(const std::string& key, const std::vector<KeyReference>& all) {
   std::vector<std::string> paths, names;
   for (const KeyReference& known : all) {
     paths.push_back(WithoutBrackets(known.path));
-    names.push_back(Parts(paths.back()).back());
+    names.push_back(PathParts(paths.back()).back());
   }
   const auto named = [&](const std::string& name) {
     std::vector<std::string> found;
@@ -263,7 +215,7 @@ std::string NearKeys(const std::string& key, const std::vector<KeyReference>& al
     }
     return found;
   };
-  std::vector<std::string> near = KeysOfAlias(Parts(key).back());
+  std::vector<std::string> near = KeysOfAlias(PathParts(key).back());
   if (near.empty()) near = named(key);
   if (near.empty()) {
     if (const auto path = Nearest(key, paths)) {
@@ -346,23 +298,6 @@ std::vector<KeyReference> AllKeys() {
   return keys;
 }
 
-std::string JobKeyHint(const std::string& path, const std::string& key,
-                       const std::vector<std::string>& known) {
-  std::vector<std::string> meant = KeysOfAlias(key);
-  if (!meant.empty()) return DidYouMean(std::move(meant));
-  for (const GrammarEntry& entry : JobGrammar()) {
-    const std::string name = WithoutBrackets(entry.path);
-    const bool is_key = !entry.is_word && !entry.path.ends_with("[]");
-    if (is_key && Parts(name).back() == WithUnderscores(key)) meant.push_back(name);
-  }
-  if (meant.empty()) return "";
-  if (const auto near = Nearest(key, known)) {
-    const std::string name = (path.empty() ? "" : path + ".") + *near;
-    if (std::count(meant.begin(), meant.end(), name) == 0) meant.insert(meant.begin(), name);
-  }
-  return DidYouMean(std::move(meant));
-}
-
 Result<std::vector<KeyReference>> KeysBelow(std::string_view key) {
   const std::string wanted = WithoutBrackets(key), start = wanted + ".";
   const std::vector<KeyReference> all = AllKeys();
@@ -377,17 +312,6 @@ Result<std::vector<KeyReference>> KeysBelow(std::string_view key) {
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return std::less<const KeyDoc*>()(a.doc, b.doc);
   });
-  return found;
-}
-
-std::vector<std::string> JobKeysNamed(std::string_view name) {
-  std::vector<std::string> found;
-  for (const GrammarEntry& entry : JobGrammar()) {
-    if (entry.is_word) continue;
-    std::string path = WithoutBrackets(entry.path);
-    const bool seen = std::count(found.begin(), found.end(), path) > 0;
-    if (!seen && Parts(path).back() == name) found.push_back(std::move(path));
-  }
   return found;
 }
 

@@ -24,13 +24,6 @@ struct KeyDoc {
 // Returns the texts in the order of presentation.
 std::span<const KeyDoc> KeyDocs();
 
-// A name that other programs have for keys of a training job.
-struct KeyAlias {
-  const char* name;
-  const char* keys[2];  // nullptr after the last one
-};
-std::span<const KeyAlias> KeyAliases();
-
 struct KeyReference {
   std::string path;                // "train.batch"
   std::string type;                // possible values
@@ -43,20 +36,10 @@ struct KeyReference {
 // a sweep file follow, below "sweep".
 std::vector<KeyReference> AllKeys();
 
-// Returns the end of an error about an unknown key in the map at `path` of a training job, whose
-// keys are `known`: "; did you mean train.batch?". It suggests the keys that other programs call so
-// and the keys of that name in other maps. Empty: there are none.
-std::string JobKeyHint(const std::string& path, const std::string& key,
-                       const std::vector<std::string>& known);
-
 // Returns `key` and the keys below it, in the order of presentation. For "data.csv", these are that
 // key, data.csv.header and so on. The "[]" of lists may be omitted. kInvalidArgument: unknown key;
 // the message suggests similar keys.
 Result<std::vector<KeyReference>> KeysBelow(std::string_view key);
-
-// Returns the keys of a training job whose last part is `name`, without "[]": for "epochs",
-// "train.epochs".
-std::vector<std::string> JobKeysNamed(std::string_view name);
 
 // Returns types, defaults and texts of keys for a terminal of 80 columns. Consecutive keys with the
 // same text, like the learning rates of all optimizers, share it.

@@ -6,7 +6,6 @@
 #include "src/base/text.h"
 #include "src/config/job_sections.h"
 #include "src/config/reader.h"
-#include "src/config/sweep_yaml.h"
 #include "src/spec/check_bounds.h"
 #include "src/spec/findings.h"
 

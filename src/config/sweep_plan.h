@@ -11,11 +11,12 @@
 
 #include "src/base/status.h"
 #include "src/config/reader.h"
-#include "src/config/sweep_yaml.h"
 #include "src/config/yaml_tree.h"
 #include "src/spec/fields.h"
 
 namespace espalier::config {
+
+inline constexpr int64_t kSweepRunsMax = 10'000;
 
 // The source of one key's values.
 struct SweepAxis {

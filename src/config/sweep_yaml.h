@@ -62,8 +62,6 @@ struct Sweep {
   int64_t trials() const { return static_cast<int64_t>(values.size()); }
 };
 
-inline constexpr int64_t kSweepRunsMax = 10'000;
-
 // Sets train.epochs of a run, and removes steps. Returns the same errors as ParseJob.
 Status SetEpochs(double epochs, SweepRun* run);
 

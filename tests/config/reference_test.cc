@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "src/config/key_hints.h"
 #include "src/config/preset.h"
 
 namespace espalier::config {
