@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/spec/names.h"
 
 namespace espalier::bundle {
 namespace {
@@ -349,7 +350,7 @@ std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors
   for (const spec::TensorInfo& t : tensors) parameters += t.size;
   std::string out =
       "# " + MarkdownText(d.job.name, 128) + "\n\nA multi-layer perceptron for " +
-      spec::Name(d.job.model.task) +
+      spec::NameOf(d.job.model.task) +
       ", trained by Espalier: " + (d.fits > 1 ? std::to_string(d.fits) + " networks of " : "") +
       Layers(d) + " units, " + Counted(parameters, "parameter") + ", " + Counted(d.steps, "step") +
       ", " + Rounded(d.epochs) + (d.epochs == 1 ? " epoch.\n\n" : " epochs.\n\n");

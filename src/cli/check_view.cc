@@ -279,7 +279,7 @@ Json CheckJson(const CheckReport& report) {
       {"status", report.output_status.ok() ? "OK" : "FAILED"},
       {"name", report.job_name},
       {"preset", spec::NameOf(report.preset)},
-      {"task", spec::Name(report.task)},
+      {"task", spec::NameOf(report.task)},
       {"task_why", report.task_why.empty() ? Json() : Json(report.task_why)},
       {"sets", std::move(sets)},
       {"schema",

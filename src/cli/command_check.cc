@@ -37,6 +37,7 @@
 #include "src/model/network.h"
 #include "src/model/optimizer.h"
 #include "src/plan/rows.h"
+#include "src/spec/inferred_text.h"
 #include "src/spec/names.h"
 #include "src/spec/shard_hosts.h"
 #include "src/spec/shard_sums.h"

@@ -19,6 +19,7 @@
 #include "src/data/table/advice.h"
 #include "src/data/table/row_words.h"
 #include "src/data/table/schema.h"
+#include "src/spec/inferred_text.h"
 #include "src/spec/names.h"
 #include "src/storage/glob.h"
 

@@ -7,6 +7,7 @@
 #include "src/cluster/coordinator_core.h"
 #include "src/cluster/profiling_shards.h"
 #include "src/plan/ownership.h"
+#include "src/spec/inferred_text.h"
 
 namespace espalier::cluster {
 void CoordinatorCore::Obey(Worker& worker, const ProfilingProgress& message) {

@@ -6,6 +6,7 @@
 
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
+#include "src/spec/inferred_text.h"
 
 namespace espalier::cluster {
 namespace {

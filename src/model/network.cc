@@ -6,6 +6,7 @@
 
 #include "src/base/random.h"
 #include "src/base/text.h"
+#include "src/spec/names.h"
 
 namespace espalier::model {
 namespace {
@@ -82,8 +83,8 @@ Result<int64_t> OutputUnits(const spec::ModelSpec& model, int64_t count) {
   const spec::Loss loss = spec::EffectiveLoss(model);
   const bool classification = model.task == spec::Task::kClassification;
   if (!spec::LossFits(loss, model.task)) {
-    return InvalidArgument(std::string("model.loss: ") + spec::Name(loss) +
-                           " does not fit model.task: " + spec::Name(model.task));
+    return InvalidArgument(std::string("model.loss: ") + spec::NameOf(loss) +
+                           " does not fit model.task: " + spec::NameOf(model.task));
   }
   if (classification && count < 2) {
     return InvalidArgument("data.label: has " + HumanCount(count) +

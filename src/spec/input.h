@@ -86,11 +86,6 @@ struct Schema {
   FeatureRule rule(size_t feature) const { return rules.empty() ? FeatureRule() : rules[feature]; }
 };
 
-// Returns what `columns: auto` found in addition to numbers, for logs and reports: "categorical:
-// job, city; date: signup; numeric: 12 others; left out: id (different in nearly every row)". Empty
-// if it found nothing. Column names are not escaped and may contain any bytes.
-std::string InferredText(const Schema& schema);
-
 // Returns the options of a feature's group, with scale and nulls filled in. For a feature in no
 // group, returns the options of the spec for all features. REQUIRES: rule.group is one of
 // features.groups, or -1.

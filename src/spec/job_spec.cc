@@ -8,7 +8,6 @@
 
 #include "src/base/random.h"
 #include "src/spec/metrics.h"
-#include "src/spec/names.h"
 
 namespace espalier::spec {
 
@@ -194,18 +193,6 @@ bool HasHeader(const DataSpec& data) { return HasHeader(data, FormatOf(data)); }
 bool HasHeader(const DataSpec& data, const std::string& path) {
   return HasHeader(data, FormatOf(data, path));
 }
-
-const char* Name(Task v) { return NameOf(v); }
-const char* Name(Activation v) { return NameOf(v); }
-const char* Name(Loss v) { return NameOf(v); }
-const char* Name(OptimizerKind v) { return NameOf(v); }
-const char* Name(ScheduleKind v) { return NameOf(v); }
-const char* Name(ScaleKind v) { return NameOf(v); }
-const char* Name(NullKind v) { return NameOf(v); }
-const char* Name(ShuffleKind v) { return NameOf(v); }
-const char* Name(Precision v) { return NameOf(v); }
-const char* Name(Init v) { return NameOf(v); }
-const char* Name(TargetScale v) { return NameOf(v); }
 
 std::vector<std::string> MetricNames(Task task) {
   if (PredictsNumbers(task)) return {"loss", "rmse", "mae", "r2"};

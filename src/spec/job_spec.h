@@ -636,19 +636,6 @@ std::string CanonicalText(const JobSpec& job);
 // Returns the SHA-256 of the canonical text. It is never used as a seed.
 std::string Fingerprint(const JobSpec& job);
 
-// Return the names of enumerators as in YAML ("relu", "softmax_cross_entropy", "adam", ...).
-const char* Name(Task);
-const char* Name(Activation);
-const char* Name(Loss);
-const char* Name(OptimizerKind);
-const char* Name(ScheduleKind);
-const char* Name(ScaleKind);
-const char* Name(NullKind);
-const char* Name(ShuffleKind);
-const char* Name(Precision);
-const char* Name(Init);
-const char* Name(TargetScale);
-
 // Returns the names of a task's metrics, loss first ("loss", "accuracy", ...). They are columns of
 // history.csv and, with the prefix "val_", the choices of early_stopping.metric.
 std::vector<std::string> MetricNames(Task task);

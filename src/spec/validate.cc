@@ -105,7 +105,7 @@ void CheckEncoding(Findings& f, const std::string& path, const CategoryOptions& 
 void CheckCategories(Findings& f, const std::string& path, const FeatureGroup& group) {
   const NullKind nulls = group.nulls ? group.nulls->kind : NullKind::kCategory;
   f.Expect(nulls == NullKind::kCategory || nulls == NullKind::kFail || nulls == NullKind::kDrop,
-           path + ".nulls", Name(nulls),
+           path + ".nulls", NameOf(nulls),
            "category, fail or drop: categories have no mean or median");
   f.Expect(!group.scale, path + ".scale", "a scale", "none with `type: categorical`");
   f.Expect(!group.null_indicator, path + ".null_indicator", "true",
@@ -135,7 +135,7 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
            path + ".nulls", "{constant: " + ShortestDouble(nulls.constant) + "}",
            "a constant above -1 with `log1p: true`, which makes log(1 + x) of it, too");
   f.Expect(!group.null_indicator || FillsNulls(nulls.kind), path + ".null_indicator",
-           std::string("true with `nulls: ") + Name(nulls.kind) + "`",
+           std::string("true with `nulls: ") + NameOf(nulls.kind) + "`",
            "`nulls: mean`, `median` or `{constant: 0}`, so that rows with nulls are kept");
   f.Expect(group.date_format.empty() || group.type == FeatureType::kDate, path + ".date_format",
            Quoted(group.date_format), "`type: date` with it");
@@ -203,7 +203,7 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
            "columns");
   f.Expect(!features.null_indicators || FillsNulls(features.nulls.kind),
            "data.features.null_indicators",
-           std::string("true with `nulls: ") + Name(features.nulls.kind) + "`",
+           std::string("true with `nulls: ") + NameOf(features.nulls.kind) + "`",
            "`nulls: mean`, `median` or `{constant: 0}`, so that rows with nulls are kept");
   CheckEncoding(f, "data.features.categories", features.categories);
   f.Expect(features.groups.size() <= kListMax, "data.features.groups",

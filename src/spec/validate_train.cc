@@ -55,11 +55,11 @@ const char* LossesFor(Task task) {
 
 void CheckLoss(Findings& f, const ModelSpec& model) {
   const Loss loss = EffectiveLoss(model);
-  f.Expect(LossFits(loss, model.task), "model.loss", Name(loss), LossesFor(model.task));
+  f.Expect(LossFits(loss, model.task), "model.loss", NameOf(loss), LossesFor(model.task));
   const bool scales = model.task == Task::kRegression || model.task == Task::kClassification;
   f.Expect(scales || !model.target_scale, "model.target_scale", "a scale",
-           std::string("nothing with task ") + Name(model.task) + ": it is for task regression");
-  f.Within(std::string("model.loss.") + Name(loss) + ".label_smoothing", model.label_smoothing,
+           std::string("nothing with task ") + NameOf(model.task) + ": it is for task regression");
+  f.Within(std::string("model.loss.") + NameOf(loss) + ".label_smoothing", model.label_smoothing,
            kFraction);
   f.Expect(!model.cap_label_smoothing || model.task == Task::kClassification,
            "model.cap_label_smoothing", "true", "false unless model.task is classification");
@@ -71,7 +71,7 @@ void CheckLoss(Findings& f, const ModelSpec& model) {
   f.Within("model.loss.quantile.quantile", model.quantile, kInsideUnit);
   f.Expect(
       loss != Loss::kPoisson || EffectiveTargetScale(model) == TargetScale::kNone,
-      "model.target_scale", Name(EffectiveTargetScale(model)),
+      "model.target_scale", NameOf(EffectiveTargetScale(model)),
       "none, or nothing: with loss poisson the targets are counts, and a shifted count is none");
 }
 
@@ -157,7 +157,7 @@ void CheckPlateau(Findings& f, const std::string& path, const JobSpec& job) {
 void CheckSchedule(Findings& f, const JobSpec& job) {
   const TrainSpec& train = job.train;
   const ScheduleSpec& s = train.schedule;
-  const std::string path = std::string("train.schedule.") + Name(s.kind);
+  const std::string path = std::string("train.schedule.") + NameOf(s.kind);
   f.Within(path + ".warmup", s.warmup.amount, kNotNegative);
   f.Expect(s.warmup_share == 0 || s.warmup.amount == 0, path + ".warmup_share",
            ShortestDouble(s.warmup_share), "either `warmup` or `warmup_share`");
@@ -193,7 +193,7 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   f.Expect((!job.train.class_weight.balanced && given.empty()) ||
                job.model.task == Task::kClassification || job.model.task == Task::kMultilabel,
            path, "weights of classes",
-           std::string("none for task ") + Name(job.model.task) + " (data.weight is for rows)");
+           std::string("none for task ") + NameOf(job.model.task) + " (data.weight is for rows)");
   f.Expect(given.size() <= kListMax, path, std::to_string(given.size()) + " classes",
            "at most " + std::to_string(kListMax));
   double sum = 0;
@@ -214,7 +214,7 @@ void CheckDecision(Findings& f, const JobSpec& job, bool sequential) {
   const bool holds_out = job.data.validation.any() || FoldsOf(train) > 0;
   const bool classes = job.model.task == Task::kClassification;
   f.Expect(!job.model.positive || classes, "model.positive", "a label",
-           std::string("nothing with task ") + Name(job.model.task));
+           std::string("nothing with task ") + NameOf(job.model.task));
   const bool chooses = train.threshold.kind != ThresholdKind::kNone;
   const std::string path = "train.threshold", word = NameOf(train.threshold.kind);
   const std::string needs = "data.validation, for instance `validation: {fraction: 0.2}`";
@@ -265,7 +265,7 @@ void CheckEnsemble(Findings& f, const JobSpec& job) {
   const bool classes =
       job.model.task == Task::kClassification || job.model.task == Task::kMultilabel;
   f.Expect(!train.calibrate || classes, "train.calibrate", "true",
-           std::string("false with task ") + Name(job.model.task));
+           std::string("false with task ") + NameOf(job.model.task));
   f.Expect(!train.calibrate || job.data.validation.any() || folds > 0, "train.calibrate",
            "no validation rows to fit the temperature by",
            "data.validation, for instance `validation: {fraction: 0.2}`");

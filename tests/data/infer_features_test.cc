@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "src/data/input/column_sample.h"
+#include "src/spec/inferred_text.h"
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 #include "tests/testing/says.h"

@@ -7,6 +7,7 @@
 
 #include "src/data/input/column_sample.h"
 #include "src/data/input/complete_job.h"
+#include "src/spec/inferred_text.h"
 #include "tests/data/fixture.h"
 
 namespace espalier::data {

@@ -1,5 +1,6 @@
 // `columns: auto` over Parquet: types come from the file, those of text from its values.
 #include "src/data/input/infer_features.h"
+#include "src/spec/inferred_text.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier::data {

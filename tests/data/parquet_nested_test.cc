@@ -1,4 +1,5 @@
 // Fields of structs by dotted names, and parts of a table with untyped columns.
+#include "src/spec/inferred_text.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier::data {

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "src/data/input/column_types.h"
+#include "src/spec/inferred_text.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier::data {

@@ -3,6 +3,7 @@
 #include <arrow/extension_type.h>
 
 #include "src/data/features/feature_decoder.h"
+#include "src/spec/inferred_text.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier::data {

@@ -2,6 +2,7 @@
 #include "src/data/table/partitions.h"
 
 #include "src/data/input/column_types.h"
+#include "src/spec/inferred_text.h"
 #include "tests/data/fixture.h"
 #include "tests/testing/says.h"
 

@@ -8,6 +8,7 @@
 
 #include "src/model/arithmetic.h"
 #include "src/model/trials.h"
+#include "src/spec/names.h"
 #include "tests/model/support.h"
 
 namespace espalier::model {
@@ -75,7 +76,7 @@ double LossOf(const NetworkShape& shape, const std::vector<double>& parameters) 
 TEST_CASE("a model of several fits predicts their mean") {
   InitArithmetic();
   for (const Kind& kind : kKinds) {
-    INFO(spec::Name(kind.loss) << ", " << kind.outputs << " outputs");
+    INFO(spec::NameOf(kind.loss) << ", " << kind.outputs << " outputs");
     const NetworkShape fit = ShapeOf(kind);
     NetworkShape shape = fit;
     shape.fits = 3;
@@ -102,7 +103,7 @@ TEST_CASE("a model of several fits predicts their mean") {
 TEST_CASE("one fit that is averaged is that fit") {
   InitArithmetic();
   for (const Kind& kind : kKinds) {
-    INFO(spec::Name(kind.loss));
+    INFO(spec::NameOf(kind.loss));
     const NetworkShape fit = ShapeOf(kind);
     NetworkShape twice = fit;
     twice.fits = 2;
@@ -152,7 +153,7 @@ TEST_CASE("trials have the losses of the models they would make") {
       const size_t shares = trials.shares.size();
       for (size_t t = 0; t < trials.temperatures.size(); t += 3) {
         for (size_t s = 0; s < shares; s += 4) {
-          INFO(spec::Name(kind.loss) << " " << trials.temperatures[t] << " " << trials.shares[s]);
+          INFO(spec::NameOf(kind.loss) << " " << trials.temperatures[t] << " " << trials.shares[s]);
           std::vector<double> made = one;
           ScaleOutputs(fit, 1 / trials.temperatures[t], made.data());
           made.insert(made.end(), trials.answer.begin(), trials.answer.end());
@@ -182,7 +183,7 @@ TEST_CASE("trials of several fits are those of their average") {
   InitArithmetic();
   for (const Kind& kind : kKinds) {
     if (kind.task == spec::Task::kRegression) continue;
-    INFO(spec::Name(kind.loss));
+    INFO(spec::NameOf(kind.loss));
     NetworkShape shape = ShapeOf(kind);
     std::vector<double> weights = Initial(shape, 5), second = Initial(shape, 6);
     const int64_t size = FitParameterCount(shape);

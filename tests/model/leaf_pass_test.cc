@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/model/arithmetic.h"
+#include "src/spec/names.h"
 #include "tests/model/support.h"
 
 namespace espalier::model {
@@ -58,7 +59,7 @@ TEST_CASE("gradients of all activations and losses match differences") {
     for (auto loss :
          {spec::Loss::kSoftmaxCrossEntropy, spec::Loss::kBinaryCrossEntropy, spec::Loss::kMse,
           spec::Loss::kMae, spec::Loss::kHuber, spec::Loss::kPoisson, spec::Loss::kQuantile}) {
-      INFO(spec::Name(activation) << " " << spec::Name(loss));
+      INFO(spec::NameOf(activation) << " " << spec::NameOf(loss));
       CheckFiniteDifferences(Shape(activation, loss), {});
     }
   }
@@ -67,7 +68,7 @@ TEST_CASE("gradients of all activations and losses match differences") {
 TEST_CASE("gradients under dropout match finite differences") {
   for (auto activation :
        {spec::Activation::kIdentity, spec::Activation::kRelu, spec::Activation::kGelu}) {
-    INFO(spec::Name(activation));
+    INFO(spec::NameOf(activation));
     CheckFiniteDifferences(Shape(activation, spec::Loss::kMse, 0.4), {1, 2, 3});
   }
 }
@@ -145,7 +146,7 @@ TEST_CASE("positive weights of labels act like PyTorch's pos_weight") {
 
 TEST_CASE("gradients of an autoencoder match finite differences") {
   for (auto loss : {spec::Loss::kMse, spec::Loss::kMae, spec::Loss::kHuber}) {
-    INFO(spec::Name(loss));
+    INFO(spec::NameOf(loss));
     spec::ModelSpec model = Model(spec::Activation::kSilu, loss);
     model.task = spec::Task::kAutoencoder;
     CheckFiniteDifferences(MakeShape(model, 5, 5), {});
@@ -168,7 +169,7 @@ TEST_CASE("norms, links and dropout agree with finite differences") {
         spec::Activation::kSigmoid, spec::Activation::kLeakyRelu, spec::Activation::kElu,
         spec::Activation::kGelu, spec::Activation::kSilu}) {
     for (const auto& [norm, residual] : {std::pair{true, false}, {false, true}, {true, true}}) {
-      INFO(spec::Name(activation) << " norm " << norm << " residual " << residual);
+      INFO(spec::NameOf(activation) << " norm " << norm << " residual " << residual);
       CheckFiniteDifferences(MakeShape(Linked(activation, norm, residual), 5, 3), {1, 2, 3});
     }
   }

@@ -13,6 +13,7 @@
 #include "src/data/parquet/file.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/schema.h"
+#include "src/spec/inferred_text.h"
 
 namespace espalier::data {
 namespace {
