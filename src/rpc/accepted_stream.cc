@@ -1,7 +1,7 @@
 #include <utility>
 
+#include "src/rpc/call_status.h"
 #include "src/rpc/frame_stream.h"
-#include "src/rpc/transport.h"
 
 namespace espalier::rpc {
 

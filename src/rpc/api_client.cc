@@ -12,6 +12,8 @@
 #include "proto/espalier/v1/api.grpc.pb.h"
 #include "src/base/text.h"
 #include "src/base/version.h"
+#include "src/config/address.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/transport.h"
 

@@ -2,8 +2,9 @@
 
 #include "src/base/audit.h"
 #include "src/base/text.h"
+#include "src/rpc/call_metadata.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/fields.h"
-#include "src/rpc/transport.h"
 #include "src/rpc/unary_call.h"
 #include "src/rpc/watch_call.h"
 

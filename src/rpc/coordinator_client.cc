@@ -9,6 +9,7 @@
 
 #include "proto/espalier/v1/cluster.grpc.pb.h"
 #include "src/base/version.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/transport.h"
 #include "src/rpc/write_queue.h"

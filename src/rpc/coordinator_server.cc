@@ -7,10 +7,11 @@
 #include <utility>
 
 #include "src/base/thread_pool.h"
+#include "src/config/address.h"
 #include "src/rpc/acceptor.h"
 #include "src/rpc/api_service.h"
 #include "src/rpc/rechecker.h"
-#include "src/rpc/transport.h"
+#include "src/rpc/server.h"
 #include "src/rpc/worker_encoder.h"
 #include "src/rpc/worker_session.h"
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "src/rpc/call_status.h"
 #include "src/rpc/frame_stream.h"
 #include "src/rpc/transport.h"
 

@@ -6,12 +6,13 @@
 #include <tuple>
 #include <utility>
 
+#include "src/config/address.h"
 #include "src/rpc/frame_stream.h"
 #include "src/rpc/open_calls.h"
 #include "src/rpc/peer_edge.h"
 #include "src/rpc/rechecker.h"
+#include "src/rpc/server.h"
 #include "src/rpc/state_transfer.h"
-#include "src/rpc/transport.h"
 
 namespace espalier::rpc {
 

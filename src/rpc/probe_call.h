@@ -5,8 +5,8 @@
 
 #include <mutex>
 
+#include "src/rpc/call_status.h"
 #include "src/rpc/open_calls.h"
-#include "src/rpc/transport.h"
 #include "src/rpc/wire.h"
 
 namespace espalier::rpc {

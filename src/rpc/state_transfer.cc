@@ -9,6 +9,7 @@
 
 #include "proto/espalier/v1/peer.grpc.pb.h"
 #include "src/base/text.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/transport.h"
 #include "src/rpc/wire.h"
 

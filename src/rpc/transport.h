@@ -1,30 +1,17 @@
-// Settings, start, deadlines, errors and metadata that all servers and channels share. Private to
-// rpc/.
+// Settings that servers and channels share, and channels with the metadata of their calls. Private
+// to rpc/.
 #pragma once
 
-#include <grpc/support/time.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_context.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "src/base/status.h"
-#include "src/config/address.h"
-#include "src/rpc/acceptor.h"
-#include "src/rpc/authorizer.h"
-#include "src/rpc/call_metadata.h"
 #include "src/rpc/credentials.h"
-#include "src/rpc/gate.h"
-#include "src/rpc/health.h"
-#include "src/rpc/open_calls.h"
-#include "src/rpc/reflection.h"
 #include "src/rpc/security.h"
 
 namespace espalier::rpc {
@@ -71,41 +58,12 @@ Status OnlyThereTls();
 // Adds the metadata of each client call: the version and, if the client has one, the token.
 void Introduce(grpc::ClientContext* context, const ClientSecurity& security);
 
-struct RunningServer {
-  config::Address address;  // with the port in use
-  std::unique_ptr<HealthService> health;
-  std::unique_ptr<ReflectionService> reflection;
-  std::unique_ptr<Gate> gate;
-  std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<Acceptor> acceptor;
-};
+// ---- for channels and servers ----------------------------------------------------------------
 
-// Starts a server with health and reflection, whose streams are among `calls`. "localhost" listens
-// on 127.0.0.1. `calls` and the services that own `methods` must outlive the server. `authorizer`
-// is null for a server without TLS.
-Result<RunningServer> StartServer(const std::string& listen, Methods methods,
-                                  const TransportSettings& settings, OpenCalls* calls,
-                                  const std::shared_ptr<Authorizer>& authorizer);
-
-// Accepts no more connections and calls, lets open calls end until the deadline, breaks the others
-// and waits for all. Repeated calls have no effect.
-void StopServer(RunningServer* running, int64_t deadline_ms);
-
-// Returns the time `ms` milliseconds from now.
-gpr_timespec Deadline(int64_t ms);
-
-// Returns the status that ends a call with our error: gRPC's nearest code, and the complete error
-// in trailing metadata.
-grpc::Status ToGrpc(const Status& status, grpc::ServerContextBase* context);
-// Returns the complete error from the trailing metadata, if it contains one.
-std::optional<Status> SentError(const grpc::ClientContext& context);
-// Returns the cause in gRPC's message about a connection that failed, without gRPC's own words:
-// "connection refused", "no answer in time", "the name cannot be resolved".
-std::string ConnectionCause(const std::string& message);
-// Returns the error with which a call ended: the complete error if it was sent, otherwise gRPC's.
-Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context);
-
-// Returns OK, or kFailedPrecondition with both versions. `peer` is, for example, "client".
-Status CheckVersion(const std::string& version, const char* peer);
+// Sets up gRPC for this process, once.
+void PrepareGrpc();
+// Calls `set` with each of gRPC's arguments for these settings that both ends have.
+void SetArguments(const TransportSettings& settings,
+                  const std::function<void(const char*, int)>& set);
 
 }  // namespace espalier::rpc

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "src/rpc/call_status.h"
 #include "src/rpc/open_calls.h"
-#include "src/rpc/transport.h"
 #include "src/rpc/wire.h"
 
 namespace espalier::rpc {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "src/rpc/transport.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/wire.h"
 
 namespace espalier::rpc {

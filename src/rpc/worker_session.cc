@@ -4,7 +4,7 @@
 #include "src/base/text.h"
 #include "src/base/version.h"
 #include "src/config/address.h"
-#include "src/rpc/transport.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/wire.h"
 
 namespace espalier::rpc {

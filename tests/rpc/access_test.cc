@@ -12,6 +12,7 @@
 #include "proto/espalier/v1/cluster.grpc.pb.h"
 #include "proto/espalier/v1/peer.grpc.pb.h"
 #include "src/rpc/authorizer.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/peer.h"
 #include "src/rpc/transport.h"
 #include "tests/rpc/secured.h"

@@ -8,6 +8,7 @@
 #include "proto/espalier/v1/api.grpc.pb.h"
 #include "src/base/version.h"
 #include "src/rpc/api_client.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/coordinator_server.h"
 #include "src/rpc/transport.h"
 #include "tests/rpc/fake_coordinator.h"

@@ -21,6 +21,7 @@
 #include "proto/espalier/v1/api.grpc.pb.h"
 #include "proto/espalier/v1/cluster.grpc.pb.h"
 #include "src/base/version.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/transport.h"
 
 namespace espalier::rpc {

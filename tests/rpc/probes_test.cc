@@ -14,6 +14,7 @@
 
 #include "proto/grpc/health/v1/health.grpc.pb.h"
 #include "proto/grpc/reflection/v1alpha/reflection.grpc.pb.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/peer.h"
 #include "src/rpc/transport.h"
 #include "tests/rpc/secured.h"

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "proto/espalier/v1/api.grpc.pb.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/coordinator_client.h"
 #include "src/rpc/peer.h"
 #include "src/rpc/transport.h"

@@ -13,6 +13,7 @@
 #include "src/base/queue.h"
 #include "src/base/version.h"
 #include "src/rpc/api_client.h"
+#include "src/rpc/call_status.h"
 #include "src/rpc/coordinator_client.h"
 #include "src/rpc/coordinator_server.h"
 #include "src/rpc/transport.h"
