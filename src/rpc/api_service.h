@@ -6,7 +6,7 @@
 
 #include "src/rpc/authorizer.h"
 #include "src/rpc/convert.h"
-#include "src/rpc/coordinator_server.h"
+#include "src/rpc/coordinator_handler.h"
 #include "src/rpc/gate.h"
 #include "src/rpc/open_calls.h"
 

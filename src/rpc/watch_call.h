@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "src/rpc/convert.h"
-#include "src/rpc/coordinator_server.h"
+#include "src/rpc/coordinator_handler.h"
 #include "src/rpc/open_calls.h"
 
 namespace espalier::rpc {
