@@ -11,7 +11,7 @@
 #include "src/collective/message.h"
 #include "src/rpc/authorizer.h"
 #include "src/rpc/frame.h"
-#include "src/rpc/peer.h"
+#include "src/rpc/peer_options.h"
 #include "src/rpc/write_queue.h"
 
 namespace espalier::rpc {

@@ -11,7 +11,7 @@
 
 #include "src/collective/link.h"
 #include "src/rpc/frame_stream.h"
-#include "src/rpc/peer.h"
+#include "src/rpc/peer_options.h"
 
 namespace espalier::rpc {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "src/rpc/gate.h"
-#include "src/rpc/peer.h"
+#include "src/rpc/peer_options.h"
 
 namespace espalier::rpc {
 
