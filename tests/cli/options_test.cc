@@ -1,5 +1,3 @@
-#include "src/cli/parse_arguments.h"
-
 #include <catch2/catch.hpp>
 #include <sstream>
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "src/base/text.h"
 #include "src/cli/command_table.h"
+#include "src/cli/parse_arguments.h"
 
 namespace espalier::cli {
 namespace {

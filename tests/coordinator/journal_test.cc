@@ -1,6 +1,4 @@
 // Promises of all journals, and each journal on a full, torn or damaged disk.
-#include "src/coordinator/open_journal.h"
-
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -13,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "src/coordinator/open_journal.h"
 #include "src/coordinator/segment.h"
 #include "src/coordinator/state_directory.h"
 #include "src/rpc/journal_codec.h"
