@@ -68,6 +68,20 @@ class TidyTest(unittest.TestCase):
         self.assert_found("floors", "src/data/text/a.cc", '#include "src/data/input/b.h"\n')
         self.assert_found("floors", "src/data/text/a.cc", '#include "src/data/b.h"\n')
         self.assert_clean("src/data/text/a.cc", '#include "src/data/table/b.h"\n')
+        self.assert_found("floors", "src/cli/a.cc", '#include "src/cluster/messages.h"\n', 1)
+        self.assert_clean("src/worker/a.cc", '#include "src/cluster/messages.h"\n')
+
+    def test_units_of_a_room_form_no_cycle(self):
+        units = {"src/spec/a.h": HEADER, "src/spec/c.h": HEADER,
+                 "src/spec/a.cc": '#include "src/spec/a.h"\n#include "src/spec/b.h"\n',
+                 "src/spec/b.h": HEADER + '#include "src/spec/c.h"\n',
+                 "src/spec/d.cc": '#include "src/spec/a.h"\n'}
+        self.assertEqual(run_on(units), (0, "tidy: no breaches\n"))
+        back = {**units, "src/spec/c.cc": '#include "src/spec/c.h"\n#include "src/spec/a.h"\n'}
+        code, out = run_on(back)
+        self.assertEqual(code, 1)
+        self.assertIn("src/spec/a:1: cycles: " + " includes ".join(
+            "src/spec/" + unit for unit in "abca") + "\n", out)
 
     def test_an_outside_library_belongs_to_its_rooms(self):
         for header in ("grpcpp/grpcpp.h", "Eigen/Core", "google/protobuf/message.h", "cblas.h",
