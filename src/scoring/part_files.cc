@@ -237,7 +237,7 @@ PartColumns RejectColumns(bool spreadsheet_safe) {
           .spreadsheet_safe = spreadsheet_safe};
 }
 
-void AddReject(const Status& reject, data::KeptColumns* row) {
+void AddReject(const Status& reject, data::PassthroughColumns* row) {
   const InputPosition at = reject.position().value_or(InputPosition{});
   row->AddField(at.file);
   row->AddField(at.row ? std::to_string(*at.row) : "");

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/table/kept_columns.h"
+#include "src/data/table/passthrough_columns.h"
 #include "src/spec/scoring_spec.h"
 #include "src/storage/file_system.h"
 
@@ -72,7 +72,7 @@ struct PartColumns {
 
 // Consecutive rows of output.
 struct PartRows {
-  const data::KeptColumns& kept;
+  const data::PassthroughColumns& kept;
   int64_t first = 0;  // index in `kept` of the first row
   int64_t rows = 0;
   std::span<const int32_t> word_of = {};      // [rows], -1 for none; may be empty
@@ -117,6 +117,6 @@ std::string ReasonOf(const Status& reject);
 // The columns of rejects, their number, and the conversion of a reject to a row.
 inline constexpr size_t kRejectColumns = 6;
 PartColumns RejectColumns(bool spreadsheet_safe);
-void AddReject(const Status& reject, data::KeptColumns* row);
+void AddReject(const Status& reject, data::PassthroughColumns* row);
 
 }  // namespace espalier::scoring

@@ -190,7 +190,7 @@ class ShardPrediction {
   std::vector<double> values_;
   int64_t entry_ = 0;  // index in the piece, over rows and rejects
   size_t reject_ = 0;  // index into the rejects of the piece
-  data::KeptColumns reject_rows_{kRejectColumns};
+  data::PassthroughColumns reject_rows_{kRejectColumns};
   int64_t rejects_waiting_ = 0;  // number of rows in reject_rows_
   bool has_rejects_ = false;
   // Entries not written yet, as in PartRows.

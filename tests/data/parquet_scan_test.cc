@@ -170,7 +170,7 @@ TEST_CASE("Parquet of another type than in training is refused") {
 }
 
 TEST_CASE("Parquet output is UTF-8 for any kept text and class") {
-  KeptColumns kept(1);
+  PassthroughColumns kept(1);
   kept.AddField("caf\xe9");
   kept.AddField("caf\xc3\xa9");
   ParquetTable table({"k\xff"}, "word", {"n"});
@@ -184,7 +184,7 @@ TEST_CASE("Parquet output is UTF-8 for any kept text and class") {
 }
 
 TEST_CASE("kept text stays text in Parquet, with the same bytes again") {
-  KeptColumns kept(1);
+  PassthroughColumns kept(1);
   kept.AddField("x");
   kept.AddField("");
   const auto make = [&] {

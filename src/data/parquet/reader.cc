@@ -17,7 +17,7 @@
 #include "src/data/features/sparse_choice.h"
 #include "src/data/parquet/decoder.h"
 #include "src/data/parquet/file.h"
-#include "src/data/parquet/kept_arrays.h"
+#include "src/data/parquet/passthrough_arrays.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/pack_sparse.h"
 #include "src/data/table/partitions.h"
@@ -206,7 +206,7 @@ class ParquetShard final : public RowPlaces {
   }
 
   Result<ShardRows> ReadPieces(const TakePiece& take) {
-    KeptColumns kept(options_.kept.size());
+    PassthroughColumns kept(options_.kept.size());
     ESPALIER_RETURN_IF_ERROR(
         ReadGroups(opened_, decoder_, [&](const arrow::RecordBatch& batch) -> Status {
           ESPALIER_RETURN_IF_ERROR(decoder_.features().CheckTexts(path_, options_.rules));
@@ -255,7 +255,7 @@ class ParquetShard final : public RowPlaces {
     return {};
   }
 
-  Status Keep(const arrow::RecordBatch& batch, KeptColumns* kept) const {
+  Status Keep(const arrow::RecordBatch& batch, PassthroughColumns* kept) const {
     ParquetArrays::Arrays arrays;
     for (const int32_t source : opened_.projection.kept) arrays.push_back(batch.column(source));
     ESPALIER_ASSIGN_OR_RETURN(auto of_batch, ParquetArrays::Make(std::move(arrays)));

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "src/base/text.h"
-#include "src/data/parquet/kept_arrays.h"
+#include "src/data/parquet/passthrough_arrays.h"
 
 namespace espalier::data {
 namespace {
@@ -67,7 +67,7 @@ ParquetTable::ParquetTable(std::vector<std::string> kept, std::string word,
 
 ParquetTable::~ParquetTable() = default;
 
-Status ParquetTable::StartKept(const KeptColumns& kept) {
+Status ParquetTable::StartKept(const PassthroughColumns& kept) {
   const ParquetArrays* arrays = ParquetArrays::Of(kept);
   columns_->kept.resize(kept_names_.size());
   for (size_t i = 0; i < kept_names_.size(); ++i) {
@@ -78,7 +78,7 @@ Status ParquetTable::StartKept(const KeptColumns& kept) {
   return {};
 }
 
-Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t rows) {
+Status ParquetTable::AppendKept(const PassthroughColumns& kept, int64_t first, int64_t rows) {
   const ParquetArrays* arrays = ParquetArrays::Of(kept);
   for (size_t i = 0; i < kept_names_.size(); ++i) {
     arrow::ArrayBuilder* builder = columns_->kept[i].get();
@@ -104,7 +104,7 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t 
   return {};
 }
 
-Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
+Status ParquetTable::Append(const PassthroughColumns& kept, int64_t rows,
                             const std::vector<std::string>& words, std::span<const int32_t> word_of,
                             std::span<const double> values, std::span<const std::string> reasons,
                             int64_t first) {
@@ -138,7 +138,7 @@ Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
 }
 
 Result<std::string> ParquetTable::Finish() {
-  if (columns_->kept.empty()) ESPALIER_RETURN_IF_ERROR(StartKept(KeptColumns(0)));
+  if (columns_->kept.empty()) ESPALIER_RETURN_IF_ERROR(StartKept(PassthroughColumns(0)));
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   const auto add = [&](const std::string& name, arrow::ArrayBuilder& builder) -> Status {

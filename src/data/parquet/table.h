@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/table/kept_columns.h"
+#include "src/data/table/passthrough_columns.h"
 
 namespace espalier::data {
 
@@ -28,7 +28,7 @@ class ParquetTable {
   // row-major; NaN is null. `reasons`: [rows], where empty texts are null, or empty. `first`: index
   // of the first of these rows in `kept`. kResourceExhausted: no memory. kInternal: a kept column
   // changed its type.
-  Status Append(const KeptColumns& kept, int64_t rows, const std::vector<std::string>& words,
+  Status Append(const PassthroughColumns& kept, int64_t rows, const std::vector<std::string>& words,
                 std::span<const int32_t> word_of, std::span<const double> values,
                 std::span<const std::string> reasons = {}, int64_t first = 0);
 
@@ -41,8 +41,8 @@ class ParquetTable {
 
  private:
   struct Columns;  // builders of Arrow
-  Status StartKept(const KeptColumns& kept);
-  Status AppendKept(const KeptColumns& kept, int64_t first, int64_t rows);
+  Status StartKept(const PassthroughColumns& kept);
+  Status AppendKept(const PassthroughColumns& kept, int64_t first, int64_t rows);
 
   const std::vector<std::string> kept_names_;
   const std::string word_name_;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/table/kept_columns.h"
+#include "src/data/table/passthrough_columns.h"
 #include "src/data/table/shard_rows.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -59,7 +59,7 @@ struct RowPiece {
   const DecodedSets& sets;
   // Labels of this and earlier pieces. Categories: the same, but with kScoring only of this piece.
   const ShardTexts& texts;
-  const KeptColumns& kept;  // kScoring: columns of rows and rejects, in input order
+  const PassthroughColumns& kept;  // kScoring: columns of rows and rejects, in input order
   // kScoring: errors of the rows since the last piece that could not be decoded. For text, they
   // include the line only in the first 64 MiB, because counting lines reads the text again.
   const std::vector<Status>& rejects;

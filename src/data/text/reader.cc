@@ -159,7 +159,7 @@ class TextShard final : public RowPlaces {
   ShardRows rows_;
   UnusableRows unusable_;
   std::vector<size_t> kept_fields_;  // positions of the kept columns in the file
-  KeptColumns kept_;
+  PassthroughColumns kept_;
   std::vector<int64_t> offsets_, slots_;  // kScoring: places of the piece's rows
 };
 

@@ -12,17 +12,17 @@
 
 #include "src/base/status.h"
 #include "src/data/parquet/numbers.h"
-#include "src/data/table/kept_columns.h"
+#include "src/data/table/passthrough_columns.h"
 
 namespace espalier::data {
 
-class ParquetArrays final : public KeptArrays {
+class ParquetArrays final : public PassthroughArrays {
  public:
   using Arrays = std::vector<std::shared_ptr<arrow::Array>>;
 
   static Result<std::unique_ptr<ParquetArrays>> Make(Arrays arrays);
   // Returns the arrays of kept columns, or null if these are text. Only Parquet keeps arrays.
-  static const ParquetArrays* Of(const KeptColumns& kept) {
+  static const ParquetArrays* Of(const PassthroughColumns& kept) {
     return static_cast<const ParquetArrays*>(kept.arrays());
   }
 

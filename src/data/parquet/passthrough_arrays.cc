@@ -1,4 +1,4 @@
-#include "src/data/parquet/kept_arrays.h"
+#include "src/data/parquet/passthrough_arrays.h"
 
 #include <arrow/array.h>
 #include <arrow/scalar.h>

@@ -15,16 +15,16 @@
 namespace espalier::data {
 
 // Columns in a format's own types.
-class KeptArrays {
+class PassthroughArrays {
  public:
-  virtual ~KeptArrays() = default;
-  // Returns the same as KeptColumns::Text.
+  virtual ~PassthroughArrays() = default;
+  // Returns the same as PassthroughColumns::Text.
   virtual std::string_view Text(int64_t row, size_t column, std::string* scratch) const = 0;
 };
 
-class KeptColumns {
+class PassthroughColumns {
  public:
-  explicit KeptColumns(size_t columns = 0) : columns_(columns) {}
+  explicit PassthroughColumns(size_t columns = 0) : columns_(columns) {}
 
   size_t columns() const { return columns_; }
   // Returns the bytes of the text fields. The size of arrays is unknown.
@@ -36,7 +36,7 @@ class KeptColumns {
     ends_.push_back(text_.size());
   }
   // Replaces all columns by arrays.
-  void SetArrays(std::unique_ptr<KeptArrays> arrays) {
+  void SetArrays(std::unique_ptr<PassthroughArrays> arrays) {
     Clear();
     arrays_ = std::move(arrays);
   }
@@ -56,13 +56,13 @@ class KeptColumns {
   }
 
   // Returns the arrays, or null for text.
-  const KeptArrays* arrays() const { return arrays_.get(); }
+  const PassthroughArrays* arrays() const { return arrays_.get(); }
 
  private:
   size_t columns_;
   std::string text_;
   std::vector<size_t> ends_;
-  std::unique_ptr<KeptArrays> arrays_;
+  std::unique_ptr<PassthroughArrays> arrays_;
 };
 
 }  // namespace espalier::data
