@@ -74,7 +74,7 @@
 #include "src/cluster/arrangement.h"
 #include "src/cluster/coordinator_actions.h"
 #include "src/cluster/coordinator_records.h"
-#include "src/cluster/fate.h"
+#include "src/cluster/message_filter.h"
 #include "src/cluster/messages.h"
 #include "src/spec/coordinator_limits.h"
 

@@ -67,14 +67,14 @@ void DropLargeFigures(spec::Metrics& metrics) {
 }  // namespace
 
 CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, const char* what) {
-  const Fate fate = JudgeMessage(point, worker.at);
-  if (fate == Fate::kDrop) return {};
+  const MessageDecision decision = FilterMessage(point, worker.at);
+  if (decision == MessageDecision::kDrop) return {};
   JobRecord& job = *FindJob(worker.at.job);
   if (!IsMember(job, worker)) return {};  // it has yet to join, or has left
-  if (fate == Fate::kError && point.generation.value <= job.generations) {
+  if (decision == MessageDecision::kError && point.generation.value <= job.generations) {
     return {};  // the core abandoned this prepared generation in the meantime
   }
-  if (fate == Fate::kError) {
+  if (decision == MessageDecision::kError) {
     Blame(job, worker,
           FailedPrecondition(std::string(what) + " names generation " +
                              std::to_string(point.generation.value) + ", the job is in " +

@@ -88,7 +88,7 @@ void CoordinatorCore::Obey(Worker& worker, const Heartbeat& message) {
   Send(worker.session, Pulse{options_.incarnation});
   const bool waits = !message.waiting_because.empty() || !worker.waiting_because.empty();
   worker.waiting_because = message.waiting_because;
-  if (JudgeMessage({message.job, message.generation}, worker.at) != Fate::kObey) return;
+  if (FilterMessage({message.job, message.generation}, worker.at) != MessageDecision::kObey) return;
   JobRecord& job = *FindJob(worker.at.job);
   if (!IsMember(job, worker)) return;
   if (waits) TellWaiting(job);

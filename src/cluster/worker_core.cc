@@ -278,7 +278,7 @@ void WorkerCore::EnterGeneration(JobPoint at) {
 
 void WorkerCore::Obey(const ProfileTaken& message) {
   if (!Current(message.incarnation)) return;
-  if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
+  if (FilterMessage({message.job, message.generation}, at_) != MessageDecision::kObey) return;
   const size_t before = parts_.size();
   while (!parts_.empty()) {
     const int64_t taken = shards_taken_ + static_cast<int64_t>(parts_.front().shards.size());
@@ -325,19 +325,19 @@ void WorkerCore::Prepare(const StartTraining& message, int32_t self) {
 
 void WorkerCore::Obey(const SwitchOver& message) {
   if (!Current(message.incarnation)) return;
-  if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
+  if (FilterMessage({message.job, message.generation}, at_) != MessageDecision::kObey) return;
   out_.push_back(RunSwitch{message.next});
 }
 
 void WorkerCore::Obey(const EndTraining& message) {
   if (!Current(message.incarnation)) return;
-  if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
+  if (FilterMessage({message.job, message.generation}, at_) != MessageDecision::kObey) return;
   out_.push_back(RunEarlyEnd{message.generation});
 }
 
 void WorkerCore::Obey(const KeepState& message) {
   if (!Current(message.incarnation)) return;
-  if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
+  if (FilterMessage({message.job, message.generation}, at_) != MessageDecision::kObey) return;
   out_.push_back(RunKeep{at_, message.reverts});
 }
 
@@ -349,9 +349,9 @@ void WorkerCore::Obey(const NewTokens& message) {
 
 void WorkerCore::Obey(const Proceed& message) {
   if (!Current(message.incarnation) || proceeds_) return;
-  const Fate fate = JudgeMessage({message.job, message.generation}, at_);
-  if (fate == Fate::kDrop) return;
-  if (fate == Fate::kError || !started_) {
+  const MessageDecision decision = FilterMessage({message.job, message.generation}, at_);
+  if (decision == MessageDecision::kDrop) return;
+  if (decision == MessageDecision::kError || !started_) {
     Drop("Proceed came for a generation that was not started here");
     return;
   }

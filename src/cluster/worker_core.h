@@ -27,7 +27,7 @@
 #include "src/base/ids.h"
 #include "src/base/log.h"
 #include "src/base/status.h"
-#include "src/cluster/fate.h"
+#include "src/cluster/message_filter.h"
 #include "src/cluster/messages.h"
 
 namespace espalier::cluster {

@@ -50,7 +50,7 @@ void WorkerCore::On(const Report& event) {
     if (link_ == LinkState::kAttached) Send(event.message);
     return;
   }
-  if (!point.job || JudgeMessage(point, at_) != Fate::kObey) return;
+  if (!point.job || FilterMessage(point, at_) != MessageDecision::kObey) return;
   if (const auto* part = std::get_if<ProfilePart>(&event.message)) {
     parts_.push_back(*part);
     if (parts_.size() == 1) SendPart();

@@ -117,12 +117,13 @@ ReduceActions TreeReducer::OnMessage(ReduceMessage message) {
 void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
   const std::string sender = "member " + std::to_string(m.from);
   // Before the first round, the member holds all messages of this generation.
-  const ReduceFate fate =
-      begun_ ? FateOf(m, identity_, round_)
-             : (FateOf(m, identity_, m.round) == ReduceFate::kTake ? ReduceFate::kHold
-                                                                   : ReduceFate::kDrop);
-  if (fate == ReduceFate::kDrop) return;
-  if (fate == ReduceFate::kHold) {
+  const ReduceDecision decision =
+      begun_
+          ? FilterMessage(m, identity_, round_)
+          : (FilterMessage(m, identity_, m.round) == ReduceDecision::kTake ? ReduceDecision::kHold
+                                                                           : ReduceDecision::kDrop);
+  if (decision == ReduceDecision::kDrop) return;
+  if (decision == ReduceDecision::kHold) {
     if (held_.size() >= kHeldMax) {
       return Fail(ResourceExhausted(sender + " sent more messages of the next round than it has"),
                   actions);
@@ -130,7 +131,7 @@ void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
     held_.push_back(std::move(m));
     return;
   }
-  if (fate == ReduceFate::kError || m.bucket >= buckets_.size()) {
+  if (decision == ReduceDecision::kError || m.bucket >= buckets_.size()) {
     return Fail(FailedPrecondition(sender + " sent bucket " + std::to_string(m.bucket) +
                                    " of round " + std::to_string(m.round) +
                                    "; this member is in round " + std::to_string(round_) + " of " +

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/collective/fate.h"
 #include "src/collective/message.h"
+#include "src/collective/message_filter.h"
 #include "src/plan/ownership.h"
 
 namespace espalier::collective {

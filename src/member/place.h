@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/cluster/fate.h"
+#include "src/cluster/message_filter.h"
 #include "src/cluster/messages.h"
 #include "src/plan/ownership.h"
 

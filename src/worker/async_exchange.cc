@@ -109,7 +109,7 @@ void AsyncExchange::OnMessage(collective::ReduceMessage message) {
 }
 
 Status AsyncExchange::TakeLocked(collective::ReduceMessage& m, bool& whole) {
-  if (collective::FateOf(m, identity_, m.round) != collective::ReduceFate::kTake)
+  if (collective::FilterMessage(m, identity_, m.round) != collective::ReduceDecision::kTake)
     return Status::Ok();
   const collective::MessageKind kind =
       self_ == holder_ ? collective::MessageKind::kLeafUp : collective::MessageKind::kDown;

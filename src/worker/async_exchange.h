@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/collective/fate.h"
 #include "src/collective/message.h"
+#include "src/collective/message_filter.h"
 #include "src/training/async_holder.h"
 #include "src/worker/event_drain.h"
 #include "src/worker/exchange.h"

@@ -22,7 +22,7 @@
 
 #include "src/base/status.h"
 #include "src/bundle/writer_name.h"
-#include "src/cluster/fate.h"
+#include "src/cluster/message_filter.h"
 #include "src/cluster/messages.h"
 #include "src/data/profile/profile_shard.h"
 #include "src/data/profile/row_store.h"

@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "src/bundle/output_commit.h"
-#include "src/cluster/fate.h"
+#include "src/cluster/message_filter.h"
 #include "src/cluster/messages.h"
 #include "tests/sim/member.h"
 #include "tests/sim/outputs.h"

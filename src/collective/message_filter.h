@@ -10,7 +10,7 @@
 
 namespace espalier::collective {
 
-enum class ReduceFate { kTake, kDrop, kHold, kError };
+enum class ReduceDecision { kTake, kDrop, kHold, kError };
 
 // The values with which a member compares messages.
 struct ReduceIdentity {
@@ -22,15 +22,17 @@ struct ReduceIdentity {
 // Returns what the member does with a message. `round`: the member's present round. The member
 // takes a message of the same generation but a newer incarnation, because a restart of the
 // coordinator changes nothing between members.
-inline ReduceFate FateOf(const ReduceMessage& m, const ReduceIdentity& here, uint64_t round) {
-  if (m.job != here.job) return ReduceFate::kDrop;
-  if (m.generation < here.generation) return ReduceFate::kDrop;
+inline ReduceDecision FilterMessage(const ReduceMessage& m, const ReduceIdentity& here,
+                                    uint64_t round) {
+  if (m.job != here.job) return ReduceDecision::kDrop;
+  if (m.generation < here.generation) return ReduceDecision::kDrop;
   if (m.generation > here.generation) {
-    return m.generation.value == here.generation.value + 1 ? ReduceFate::kHold : ReduceFate::kError;
+    return m.generation.value == here.generation.value + 1 ? ReduceDecision::kHold
+                                                           : ReduceDecision::kError;
   }
-  if (m.round < round) return ReduceFate::kDrop;
-  if (m.round == round) return ReduceFate::kTake;
-  return m.round == round + 1 ? ReduceFate::kHold : ReduceFate::kError;
+  if (m.round < round) return ReduceDecision::kDrop;
+  if (m.round == round) return ReduceDecision::kTake;
+  return m.round == round + 1 ? ReduceDecision::kHold : ReduceDecision::kError;
 }
 
 }  // namespace espalier::collective

@@ -15,7 +15,7 @@ struct JobPoint {
   bool operator==(const JobPoint&) const = default;
 };
 
-enum class Fate {
+enum class MessageDecision {
   kObey,   // concerns the receiver's current work
   kDrop,   // concerns finished work: another job, or an older generation
   kError,  // names a generation that the sender cannot know
@@ -23,10 +23,11 @@ enum class Fate {
 
 // Returns what the receiver does with a message. `message`: the point that the message names.
 // `current`: the point where the receiver is (no job: 0, 0).
-inline Fate JudgeMessage(JobPoint message, JobPoint current) {
-  if (!current.job || message.job != current.job) return Fate::kDrop;
-  if (message.generation < current.generation) return Fate::kDrop;
-  return message.generation == current.generation ? Fate::kObey : Fate::kError;
+inline MessageDecision FilterMessage(JobPoint message, JobPoint current) {
+  if (!current.job || message.job != current.job) return MessageDecision::kDrop;
+  if (message.generation < current.generation) return MessageDecision::kDrop;
+  return message.generation == current.generation ? MessageDecision::kObey
+                                                  : MessageDecision::kError;
 }
 
 }  // namespace espalier::cluster
