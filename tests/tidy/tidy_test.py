@@ -57,6 +57,15 @@ class TidyTest(unittest.TestCase):
         self.assert_clean("src/plan/a.cc", 'const char* a = "nobody is here";\n')
         self.assert_clean("CODE_OF_CONDUCT.md", "Nobody else.\n")
 
+    def test_pages_have_limits(self):
+        long = "a" + " a" * 60 + "\n"  # 121 characters
+        self.assert_found("page", "docs/a.md", "# A page\n\n```sh\n```\n" + long, 5)
+        self.assert_clean("docs/a.md", long[1:] + "```\n%s```\n| %s[a]: %s" % (long, long, long))
+        for path, lines in (("README.md", 120), ("docs/decisions/0001-a.md", 25)):
+            self.assert_clean(path, "a\n" * lines)
+            self.assert_found("page", path, "a\n" * (lines + 1), lines + 1)
+        self.assert_clean("docs/README.md", "a\n" * 121)
+
     def test_includes_go_down_never_up_or_sideways(self):
         self.assert_found("floors", "src/plan/a.cc", '\n#include "src/model/b.h"\n', 2)
         self.assert_found("floors", "src/plan/a.cc", '#include "src/spec/b.h"\n')
