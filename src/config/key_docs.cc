@@ -323,7 +323,7 @@ constexpr KeyDoc kDocs[] = {
     {"train.optimizer.*.line_search", nullptr, "How the length of a step is found."},
     {"train.optimizer.*.max_line_search", nullptr, "Largest number of points of one search."},
     {"train.optimizer.*.tolerance", nullptr, "Convergence, as above; 0: almost never."},
-    {"train.optimizer.*.max_iterations", nullptr, "Number of iterations that ends training."},
+    {"train.optimizer.*.max_iterations", nullptr, "Maximum number of iterations."},
     {"train.optimizer.*.step_tolerance", nullptr,
      "Training ends when an update, except the first, moves the weights by less than this times "
      "their norm, or times 1 if the norm is below 1. 0: never."},
@@ -354,12 +354,11 @@ constexpr KeyDoc kDocs[] = {
      "depends on it, and not on the number of workers. auto: batch / 64, rounded down to a power "
      "of two; with mode async at least 16, or `batch` if that is less."},
     {"train.epochs", nullptr,
-     "Number of epochs that ends training, of each fit; may be a fraction, such as 0.5. By default "
-     "10, if "
-     "steps and max_time are not given either. auto: 100 for fewer than 2,000 training rows, 24 "
-     "below 8,000, 16 below 200,000, 8 below 1,000,000, 6 above; half of that with preset: fast."},
-    {"train.steps", "1000", "Number of steps that ends training, of each fit, if it comes first."},
-    {"train.max_time", "30 min", "Time that ends training, if it comes first; ms, s, min, h or d."},
+     "Maximum number of epochs of each fit; may be a fraction, such as 0.5. By default 10, if "
+     "neither steps nor max_time is set. auto: 100 for fewer than 2,000 training rows, 24 below "
+     "8,000, 16 below 200,000, 8 below 1,000,000, 6 above; half of that with preset: fast."},
+    {"train.steps", "1000", "Maximum number of steps of each fit."},
+    {"train.max_time", "30 min", "Maximum time of the training; ms, s, min, h or d."},
     {"train.early_stopping", "{metric: val_loss, patience: 10}",
      "Ends training when a metric stops improving. By default off."},
     {"train.early_stopping.metric", nullptr,
