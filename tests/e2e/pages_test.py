@@ -1,4 +1,4 @@
-"""The command blocks of README.md and of the user pages in docs/, run unchanged.
+"""The command blocks of README.md, CONTRIBUTING.md and the pages in docs/, run unchanged.
 
 The ```sh blocks of a page run in order, in one shell and one empty directory. Blocks without a
 language follow them. Their lines must appear in the output of the commands above them, in order.
@@ -6,7 +6,8 @@ Durations may differ, and pages call that directory /data. Comments in a page di
 
   <!-- test: after PAGE#SECTION -->  the blocks of PAGE up to the end of that section run first
                                      (at the top of the page)
-  <!-- test: not run: WHY -->        the next block does not run, or its output is not compared
+  <!-- test: not run: WHY -->        the next block does not run, or its output is not compared. A
+                                     test that WHY names must exist.
   <!-- test: long -->                the next block runs only with tools/test --all
 """
 import dataclasses
@@ -27,8 +28,9 @@ import hosts
 
 pytestmark = [pytest.mark.covers("cli", "coordinator", "worker"), pytest.mark.pages]
 
-PAGES = ["README.md"] + sorted(os.path.relpath(path, ROOT)
-                               for path in glob.glob(os.path.join(ROOT, "docs", "*.md")))
+PAGES = ["README.md", "CONTRIBUTING.md"] + sorted(
+    os.path.relpath(path, ROOT)
+    for path in glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True))
 FENCE = re.compile(r"( *)```(\w*)$")
 DIRECTION = re.compile(r" *<!-- test: (after|not run|long)(?:: | )?(.*?) *-->$")
 DURATION = re.compile(r"\b\d[\d.]* (?:ms|s|min)\b")
@@ -198,6 +200,22 @@ def test_each_block_that_does_not_run_has_a_reason():
             for line in f:
                 said = DIRECTION.match(line.rstrip("\n"))
                 assert not said or said.group(1) != "not run" or said.group(2), page + ": " + line
+                for test in re.findall(r"\btests/[\w/]+(?:\.\w+)?", said.group(2) if said else ""):
+                    assert os.path.exists(os.path.join(ROOT, test)), page + ": " + line
+
+
+def test_the_job_of_the_quickstart_is_what_init_writes(runner):
+    reason = hosts.why_not()
+    if reason:
+        pytest.skip(reason)
+    blocks = blocks_of("docs/quickstart.md")
+    end, = (i for i, block in enumerate(blocks) if block.language == "yaml")
+    code, output = runner.run_script(SCRIPT % "\n".join(
+        block.text for block in blocks[:end] if is_command(block, False)), PAGE_LIMIT_S)
+    assert code == 0, output
+    with open(runner.path("work", "ring.yaml")) as f:
+        lines = [re.sub(r" *#.*", "", line.rstrip("\n")) for line in f]
+    assert [line for line in lines if line] == blocks[end].text.split("\n")
 
 
 def test_the_site_builds_and_a_broken_link_is_an_error():
