@@ -4,6 +4,8 @@ import base64
 import copy
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -22,6 +24,10 @@ sys.path.insert(0, os.path.join(daemons.ROOT, "tools", "lib"))
 import api_snapshot  # noqa: E402
 
 pytestmark = pytest.mark.covers("rpc")
+
+# Replaces grpcurl in a script: prints the words of each call as JSON.
+PRINT_CALLS = """grpcurl() { python3 -c 'import json, sys; print(json.dumps(sys.argv[1:]))' "$@"; }
+"""
 
 
 class SnapshotTest(unittest.TestCase):
@@ -155,6 +161,40 @@ class ReflectionTest(daemons.EspalierTest):
         self.assertEqual(base64.b64decode(last["result"]["bundle"]).decode(), self.path("out"))
         self.assertEqual(espalier.load(self.path("out")).weights_sha256,
                          last["result"]["weightsSha256"])
+
+    def answer(self, service_and_name, request):
+        """Returns the last answer of a method, as JSON."""
+        service, _, name = service_and_name.partition("/")
+        self.assertEqual(service, "espalier.v1.Espalier")
+        return (self.stream(name, **request)[-1] if name == "Watch" else
+                self.call(name, **request))
+
+    @pytest.mark.pages
+    def test_the_plain_text_calls_of_the_page_work(self):
+        with open(os.path.join(daemons.ROOT, "docs", "grpc.md")) as f:
+            script = "".join(re.findall(r"```sh\n(.*?)```", f.read(), re.S)[:2])
+        spec = dict(self.classes_spec(self.classes_csv("rows.csv", 400), epochs=2),
+                    output=self.path("out"))
+        self.write("job.yaml", json.dumps(spec))
+        # Bash expands the words of each call, as for grpcurl.
+        printed = subprocess.run(["bash", "-ec", PRINT_CALLS + script], cwd=self.directory,
+                                 check=True, capture_output=True, text=True).stdout
+        answers = []
+        for plain, *words in map(json.loads, printed.splitlines()):
+            self.assertEqual(plain, "-plaintext")
+            request = json.loads(words[1]) if words[0] == "-d" else {}
+            address, what, *symbol = words[2:] if request else words
+            self.assertEqual(address, "localhost:7700")
+            if what == "list":
+                self.assertIn("espalier.v1.Espalier", self.database.get_services())
+            elif what == "describe":
+                self.assertTrue(self.pool.FindServiceByName(*symbol).methods)
+            else:
+                answers.append(self.answer(what, request))
+        workers, accepted, last = answers
+        self.assertEqual(workers["workers"][0]["name"], "node-1")
+        self.assertEqual(accepted, {"job": "1"})
+        self.assertEqual(last["snapshot"]["state"], "JOB_STATE_SUCCEEDED")
 
     def test_an_error_has_its_detail_in_the_trailing_metadata(self):
         with self.assertRaises(grpc.RpcError) as told:
