@@ -1,4 +1,5 @@
-"""The Python blocks of docs/python.md run unchanged, with a cluster on another port."""
+"""The Python blocks of docs/python.md and docs/quickstart.md run unchanged, with a cluster on
+another port."""
 import os
 import re
 import shutil
@@ -44,3 +45,6 @@ class PagesTest(EspalierTest):
         self.assertTrue(os.path.exists("scored/_SUCCESS"))
         np.testing.assert_array_equal(names["model"].predict(frame),
                                       pd.read_csv("scored/part-00000.csv")["prediction"])
+        block, = blocks("quickstart.md", "python")
+        exec(compile(block, "quickstart.md", "exec"), names)
+        self.assertIn("fits.0.layers.0.weight", names["weights"])

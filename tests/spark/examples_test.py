@@ -1,4 +1,5 @@
-"""Runs the scripts of deploy/spark/examples with spark-submit, as a user does."""
+"""Runs the scripts of deploy/spark/examples, and the fits of docs/spark.md, with spark-submit, as a
+user does."""
 import os
 import re
 import subprocess
@@ -18,6 +19,12 @@ MULTICLASS = os.path.join(os.path.dirname(pyspark.__file__), "data", "mllib",
                           "sample_multiclass_classification_data.txt")
 SPARKS_OWN = os.path.join(os.path.dirname(pyspark.__file__), "examples", "src", "main", "python",
                           "ml", "multilayer_perceptron_classification.py")
+PAGE = os.path.join(daemons.ROOT, "docs", "spark.md")
+READ = """from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+frame = train = spark.read.format("libsvm").load(%r)
+"""
+SHOW = "print('page', model.transform(frame).select('prediction', 'probability').count())\n"
 
 
 class ExamplesTest(daemons.EspalierTest):
@@ -65,6 +72,21 @@ class ExamplesTest(daemons.EspalierTest):
         self.assertEqual(ours[0], ours[1])
         self.assertGreater(ours[0], 0.85)
         self.assertEqual(os.listdir(self.path("work")), [])
+
+    def test_the_fits_of_the_page(self):
+        cluster = daemons.Cluster(self, 1)
+        work = self.path("work")
+        self.environment.update(ESPALIER_COORDINATOR=cluster.address, ESPALIER_WORK_DIRECTORY=work)
+        with open(PAGE) as f:
+            fit, perceptron, *_ = re.findall(r"```python\n(.*?)```", f.read(), re.S)
+        for words, here in (("head:7700", cluster.address), ("hdfs:///tmp/espalier", work)):
+            self.assertIn(words, fit)
+            fit = fit.replace(words, here)
+        script = self.write("page.py", READ % MULTICLASS + fit + SHOW + perceptron + SHOW)
+        said = sparks.run(self, script)
+        self.assertEqual(said.count("page 150"), 2, said)
+        with espalier.connect(cluster.address) as client:
+            self.assertEqual([job.state for job in client.jobs()], ["SUCCEEDED"] * 2)
 
     def test_parquet_with_a_validation_column_weights_and_embeddings(self):
         cluster = daemons.Cluster(self, 1)

@@ -11,7 +11,7 @@ from test_python import PYTEST
 
 PACKAGES = ["grpcio==1.76.0", "grpcio-reflection==1.76.0", "ipython==8.18.1", "mypy==1.11.2",
             "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0", "pyarrow==23.0.1",
-            "PyYAML==6.0.3", "types-PyYAML==6.0.12.20250915"]
+            "PyYAML==6.0.3", "safetensors==0.8.0", "types-PyYAML==6.0.12.20250915"]
 # (wheels, packages without wheels in the registry) for Spark 3.5 and the current Spark.
 SPARKS = {
     "spark": (["grpcio==1.76.0", "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0",
