@@ -185,8 +185,12 @@ class FloodTest(EspalierTest):
     def test_rapid_resets_by_strangers_and_readers(self):
         tokens = self.path("tokens")
         with open(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
-            f.write("reader bob %s\n" % hashlib.sha256(TOKEN.encode()).hexdigest())
+            f.write("reader bob sha256:%s\n" % hashlib.sha256(TOKEN.encode()).hexdigest())
         cluster = SecureCluster(self, 0, coordinator_flags=["--tokens", tokens])
+        self.environment["ESPALIER_TOKEN"] = TOKEN
+        for name in ("ESPALIER_TLS_CERTIFICATE", "ESPALIER_TLS_KEY"):
+            del self.environment[name]
+        cluster.espalier("workers")  # the coordinator accepts the reader's token
         self.assert_withstands(cluster, resets, encrypted=True)
         self.assert_withstands(cluster, lambda: resets(TOKEN), encrypted=True)
         self.assert_withstands(cluster, endless_streams, encrypted=True, acknowledge=False,

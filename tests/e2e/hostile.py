@@ -17,11 +17,12 @@ def frame(kind, flags, stream, payload=b""):
 
 # Headers that gRPC 1.51 parses and renders by separate code (its metadata_batch.h).
 KNOWN_HEADERS = (
-    b":status", b"content-type", b"endpoint-load-metrics-bin", b"grpc-accept-encoding",
-    b"grpc-encoding", b"grpc-internal-encoding-request", b"grpc-message",
-    b"grpc-previous-rpc-attempts", b"grpc-retry-pushback-ms", b"grpc-server-stats-bin",
-    b"grpc-status", b"grpc-tags-bin", b"grpc-timeout", b"grpc-trace-bin", b"grpclb_client_stats",
-    b"host", b"lb-cost-bin", b"lb-token", b"te", b"user-agent")
+    b":authority", b":method", b":path", b":scheme", b":status", b"content-type",
+    b"endpoint-load-metrics-bin", b"grpc-accept-encoding", b"grpc-encoding",
+    b"grpc-internal-encoding-request", b"grpc-message", b"grpc-previous-rpc-attempts",
+    b"grpc-retry-pushback-ms", b"grpc-server-stats-bin", b"grpc-status", b"grpc-tags-bin",
+    b"grpc-timeout", b"grpc-trace-bin", b"grpclb_client_stats", b"host", b"lb-cost-bin",
+    b"lb-token", b"te", b"user-agent")
 
 
 def headers(path, more=()):
