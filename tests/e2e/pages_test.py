@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import glob
 import itertools
+import json
 import os
 import re
 import signal
@@ -222,6 +223,10 @@ def test_the_site_builds_and_a_broken_link_is_an_error():
     docs_site.put_pages()
     done = docs_site.run_mkdocs()
     assert done.returncode == 0, done.stdout + done.stderr
+    with open(os.path.join(ROOT, "build", "docs", "site", "search", "search_index.json")) as f:
+        boosts = {entry["location"].split("#")[0]: entry.get("boost", 1)
+                  for entry in json.load(f)["docs"]}
+    assert boosts["docs/engineering/architecture.html"] < boosts["docs/troubleshooting.html"]
     with open(os.path.join(docs_site.PAGES, "docs", "limits.md"), "a") as f:
         f.write("[a](nothing.md) [b](security.md#nothing)\n")
     done = docs_site.run_mkdocs()

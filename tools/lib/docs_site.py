@@ -24,6 +24,9 @@ MKDOCS = ["babel==2.19.0", "backrefs==8.3.1", "certifi==2026.10.19.post1",
           "pyyaml_env_tag==1.1", "requests==2.34.2", "tzdata==2026.6", "urllib3==2.8.0",
           "watchdog==7.1.0"]
 STARTS = ["README.md", "CODE_OF_CONDUCT.md"]
+# Prefixes of pages that a search shows after the pages for users.
+RANKED_LAST = ("docs/engineering/", "docs/decisions/", "src/", "CHANGELOG.md", "CODE_OF_CONDUCT.md",
+               "CONTRIBUTING.md")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 REFERENCE = "config/reference.yaml"
 JOB_PAGE, COMMAND_PAGE = "docs/job-reference.md", "docs/command-reference.md"
@@ -139,8 +142,9 @@ def put_page(path, waiting):
             waiting.append(found)
         return "%s[%s](%s%s)" % (image, text, target, section)
     parts = re.split(r"(```.*?```)", read(path), flags=re.S)
-    write(path, "".join(part if part.startswith("```") else LINK.sub(link, part)
-                        for part in parts))
+    head = "---\nsearch: {boost: 0.01}\n---\n" if path.startswith(RANKED_LAST) else ""
+    write(path, head + "".join(part if part.startswith("```") else LINK.sub(link, part)
+                               for part in parts))
 
 
 def put_pages():
