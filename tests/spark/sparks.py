@@ -108,13 +108,22 @@ def await_training(test, process, client, jobs=1):
     daemons.wait_for("the training of a job", trains, LIMIT_S)
 
 
+# Environment variables that differ between test processes that run at once.
+OWNER = ("PYTEST_XDIST_WORKER", "TMPDIR")
+
+
 def processes(word):
-    """Returns the ids of processes with that word on their command lines."""
+    """Returns the ids of processes with that word on their command lines. Leaves out those of other
+    test processes: a process has the environment of the test that started it."""
+    own = {"%s=%s" % (name, os.environ[name]) for name in OWNER if name in os.environ}
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/cmdline" % pid) as f:
-                if word in f.read() and daemons.is_alive(int(pid)):
+                if word not in f.read() or not daemons.is_alive(int(pid)):
+                    continue
+            with open("/proc/%s/environ" % pid) as f:
+                if own <= set(f.read().split("\0")):
                     found.append(int(pid))
         except OSError:
             continue
