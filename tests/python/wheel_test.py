@@ -48,6 +48,8 @@ class WheelTest(daemons.EspalierTest):
                     digests.append(hashlib.sha256(f.read()).hexdigest())
                 with zipfile.ZipFile(wheel) as z:
                     names = set(z.namelist())
+                    license_text = z.read("espalier-0.1.0.dist-info/LICENSE").decode()
+                    metadata = z.read("espalier-0.1.0.dist-info/METADATA").decode()
         self.assertEqual(digests[0], digests[1])
         modules = {"espalier/" + n for n in os.listdir(os.path.join(SOURCES, "espalier"))
                    if n.endswith((".py", ".typed"))}
@@ -56,6 +58,9 @@ class WheelTest(daemons.EspalierTest):
                                                   "espalier/_facts.py"})
         self.assertEqual({n.split("/")[0] for n in names},
                          {"espalier", "espalier-0.1.0.dist-info"})
+        self.assertIn("Apache License", license_text)
+        self.assertIn("espalier-0.1.0.dist-info/NOTICE", names)
+        self.assertIn("\nLicense: Apache-2.0\n", metadata)
 
     def test_its_types_are_checked_strictly_as_of_python_39(self):
         done = subprocess.run([sys.executable, "-m", "mypy", "--config-file",

@@ -34,6 +34,8 @@ def build(output, seconds):
         for name in ("python", "spark"):
             shutil.copytree(os.path.join(ROOT, "deploy", name), os.path.join(tree, "deploy", name),
                             ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+        for name in ("LICENSE", "NOTICE"):
+            shutil.copy(os.path.join(ROOT, name), client)
         # The wheel records file modes.
         for folder, _, names in os.walk(os.path.join(tree, "deploy")):
             for name in names:
