@@ -13,7 +13,7 @@ import time
 RUN = "RUN_OF_ESPALIER_TESTS"
 END_WAIT_S = 5             # wait for processes that are about to end
 EXEC_WAIT_S = 1
-NAMES_MAX = 5
+NAMES_MAX = 12
 
 
 def temporary_directory(root):
@@ -77,8 +77,9 @@ def watched(root, label, tally):
         if left:
             tally.fail("%s: left processes behind" % label, "\n".join(
                 "%d %s" % (pid, line[:200]) for pid, line in sorted(left.items())[:NAMES_MAX]))
-        names = sorted(os.listdir(folder))
+        names = sorted(os.path.relpath(os.path.join(place, name), folder)
+                       for place, folders, files in os.walk(folder) for name in folders + files)
         shutil.rmtree(folder, ignore_errors=True)
-        if names:
+        if names:  # those inside a directory show which test left it
             tally.fail("%s: left files in the temporary directory" % label,
                        ", ".join(names[:NAMES_MAX]))
