@@ -142,7 +142,7 @@ class EspalierTest(unittest.TestCase):
 
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="espalier-e2e-")
-        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.addCleanup(self.remove_directory)
         self.addCleanup(self.show_logs_of_failure)
         self.temporary = os.path.join(self.directory, "tmp")
         os.mkdir(self.temporary)
@@ -152,6 +152,13 @@ class EspalierTest(unittest.TestCase):
         if SANITIZED:
             self.environment.update(ASAN_ENVIRONMENT)
         self.command_prefix = []  # before each `espalier`
+
+    def remove_directory(self):
+        """Removes the test's directory. A process that ends may still use it for a moment."""
+        def is_gone():
+            shutil.rmtree(self.directory, ignore_errors=True)
+            return not os.path.exists(self.directory)
+        wait_for("the end of uses of %s" % self.directory, is_gone)
 
     def show_logs_of_failure(self):
         """Prints the end of each daemon's log if the test has failed."""
