@@ -64,7 +64,6 @@ Status CommandDirectory::Make(const std::string& parent) {
 void CommandDirectory::Remove() {
   std::error_code ignored;
   if (made()) fs::remove_all(path_, ignored);
-  path_.clear();
 }
 
 }  // namespace espalier::cli

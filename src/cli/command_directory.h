@@ -24,7 +24,8 @@ class CommandDirectory {
   Status Make(const std::string& parent);
   bool made() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  // Removes the directory and its contents. The next command removes the rest if that fails.
+  // Removes the directory and its contents. The next command removes the rest if that fails. The
+  // path stays, because another thread may be reading it.
   void Remove();
 
  private:

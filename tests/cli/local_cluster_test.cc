@@ -161,6 +161,16 @@ bool HasEnded(const std::string& pid) {
   return state == 0 || state == 'Z';
 }
 
+TEST_CASE("a removed directory keeps its path") {
+  Fixture fixture;
+  CommandDirectory directory;
+  REQUIRE(directory.Make(fixture.directory.Path("tmp")).ok());
+  const std::string path = directory.path();
+  directory.Remove();
+  CHECK(directory.path() == path);
+  CHECK(fixture.Clean());
+}
+
 TEST_CASE("killing at once ends every daemon and removes the directory") {
   Fixture fixture(kGoodCoordinator, "echo $$ > ${0%/*}/ready; exec sleep 60");
   LocalCluster cluster(fixture.Options(1));
