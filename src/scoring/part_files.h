@@ -98,7 +98,8 @@ class PartWriter {
   PartWriter(const storage::FileSystem& files, std::string directory, int64_t shard, int64_t shards,
              spec::PartFormat format, const PartColumns& columns, int64_t part_bytes = kPartBytes);
   Status Add(const PartRows& rows);
-  // Writes the remaining rows. `even_empty`: writes a part without rows if there is no other part.
+  // Writes the remaining rows. `even_empty`: if there are none and no part was written, writes a
+  // part with only a header.
   Status Finish(bool even_empty = false);
   int64_t parts() const { return parts_; }
 

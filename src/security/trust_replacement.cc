@@ -68,7 +68,8 @@ Status CheckReplaces(const CaFile& before, const CaFile& after) {
   Status out;
   for (const RevocationPtr& list : old.lists) {
     X509* signer = SignerOf(list.get(), old);
-    // A signer that is no longer trusted admits no certificates.
+    // Without trust in its signer, the list is not needed: the certificates it revokes are refused
+    // anyway.
     const bool believed = related && (signer == nullptr || Holds(next, signer));
     if (!believed && !Lists(list.get(), next)) continue;
     const bool kept = std::any_of(next.lists.begin(), next.lists.end(), [&](const auto& other) {

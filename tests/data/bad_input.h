@@ -63,5 +63,15 @@ inline Given With(Given given, std::function<void(spec::JobSpec&)> change) {
     change(f.job);
   };
 }
+// The columns a and b are the features. a is categorical.
+inline Given WithCategory(Given given) {
+  return With(std::move(given), [](spec::JobSpec& job) {
+    spec::FeatureGroup group;
+    group.type = spec::FeatureType::kCategorical;
+    group.columns = {std::string("a")};
+    job.data.features.columns = {std::string("b")};
+    job.data.features.groups = {group};
+  });
+}
 
 }  // namespace espalier::data

@@ -94,15 +94,8 @@ std::vector<BadCase> Labels() {
       Label("a label in Latin-1", "[\"p\", \"caf\xe9\", \"q\"]",
             "the text is not UTF-8 (byte 0xe9). Write the file in UTF-8", 2, "caf\\xe9"),
       {"a category in Latin-1",
-       With(Classes({Json("a", arrow::utf8(), "[\"p\", \"q\", \"caf\xe9\"]"),
-                     Json("b", arrow::int32(), "[1, 2, 3]")}),
-            [](spec::JobSpec& job) {
-              spec::FeatureGroup group;
-              group.type = spec::FeatureType::kCategorical;
-              group.columns = {std::string("a")};
-              job.data.features.columns = {std::string("b")};
-              job.data.features.groups = {group};
-            }),
+       WithCategory(Classes({Json("a", arrow::utf8(), "[\"p\", \"q\", \"caf\xe9\"]"),
+                             Json("b", arrow::int32(), "[1, 2, 3]")})),
        StatusCode::kBadInput, "the text is not UTF-8 (byte 0xe9)", AtRow(3, "a", "caf\\xe9")},
       Label("a label of 300 bytes", "[\"p\", \"q\", \"" + longest + "\"]",
             "the label has 300 bytes ... at most 256", 3, std::string(80, 'l') + "..."),

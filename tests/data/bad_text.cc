@@ -133,17 +133,8 @@ std::vector<BadCase> Records() {
        At(4, "y", 17, "  ")},
       {"a label in Latin-1", Row("1,2,caf\xe9\n"), StatusCode::kBadInput,
        "the text is not UTF-8 (byte 0xe9) ... iconv -f latin1 -t utf8", At(4, "y", 17, "caf\\xe9")},
-      {"a category in Latin-1",
-       With(Row("caf\xe9,2,1\n"),
-            [](spec::JobSpec& job) {
-              spec::FeatureGroup group;
-              group.type = spec::FeatureType::kCategorical;
-              group.columns = {std::string("a")};
-              job.data.features.columns = {std::string("b")};
-              job.data.features.groups = {group};
-            }),
-       StatusCode::kBadInput, "the text is not UTF-8 (byte 0xe9) ... iconv",
-       At(4, "a", 13, "caf\\xe9")},
+      {"a category in Latin-1", WithCategory(Row("caf\xe9,2,1\n")), StatusCode::kBadInput,
+       "the text is not UTF-8 (byte 0xe9) ... iconv", At(4, "a", 13, "caf\\xe9")},
       {"a label too long", Row("1,2," + std::string(300, 'l') + "\n"), StatusCode::kBadInput,
        "the label has 300 bytes ... at most 256", At(4, "y", 17, std::string(80, 'l') + "...")},
   };

@@ -73,14 +73,14 @@ TEST_CASE("a fetch times out only between two parts") {
   const std::string state = Bytes(5 * rpc::kStatePartBytes);  // made before the fetch
   holder->OfferState(kKey, Offer([&] { return state; }));
   // The client calls this between two parts. Together the parts take longer than timeout_ms, but
-  // each takes much less.
+  // each takes much less. Only time that really passes can reach this limit, so the client sleeps.
 #if defined(__SANITIZE_THREAD__)
   static constexpr int64_t kPauseMs = 4'000;  // a part takes seconds
 #else
   static constexpr int64_t kPauseMs = 1'000;
 #endif
   const auto slow = [] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));  // plays a slow client
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
     return false;
   };
   const auto whole =
