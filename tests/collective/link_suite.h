@@ -46,9 +46,17 @@ class RecordingListener : public LinkListener {
     broken_[member].push_back(std::move(why));
     changed_.notify_all();
   }
-  // Returns false if fewer messages arrive within the limit of Wait.
+  // Returns false if fewer messages arrive within the limit of Wait. Prints why, as a broken link
+  // loses messages.
   bool WaitForMessages(size_t count) {
-    return Wait([&] { return messages_.size() >= count; });
+    if (Wait([&] { return messages_.size() >= count; })) return true;
+    std::lock_guard lock(mutex_);
+    UNSCOPED_INFO(messages_.size() << " of " << count << " messages arrived");
+    for (const auto& [member, reasons] : broken_) {
+      for (const Status& why : reasons)
+        UNSCOPED_INFO("member " << member << ": " << why.ToString());
+    }
+    return false;
   }
   bool WaitForBreak(uint32_t member) {
     return Wait([&] { return !broken_[member].empty(); });
@@ -73,9 +81,8 @@ class RecordingListener : public LinkListener {
  private:
   template <typename Condition>
   bool Wait(Condition condition) {
-    // The thread sanitizer takes most of a minute for a large payload on a busy machine.
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(200), condition);
+    return changed_.wait_for(lock, std::chrono::seconds(60), condition);
   }
   std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;

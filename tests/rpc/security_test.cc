@@ -248,11 +248,8 @@ TEST_CASE("revocation also ends a watcher that does not read") {
   const auto reader = stub->Watch(&context, request);
   const auto sink = head.handler.watchers.PopFor(kPatience);
   REQUIRE(sink.has_value());
-  spec::JobUpdate update;  // more than an unread connection buffers
-  update.history.resize(500'000);
-  for (size_t i = 0; i < update.history.size(); ++i) {
-    update.history[i].step = static_cast<int64_t>(i + 1);
-  }
+  spec::JobUpdate update;
+  update.snapshot.output = std::string(64 << 20, 'x');  // more than an unread connection buffers
   (*sink)->Send(update);
   head.mine.Revoke(bob);
   // Waits for longer than a revoked watcher has to read (kWatchFlushTimeoutMs). Then it gets no
