@@ -43,7 +43,7 @@ std::string Numbers(int rows) {
   return text;
 }
 
-TEST_CASE("compressed text is read unchanged in pieces of any size") {
+TEST_CASE("compressed text is read unchanged in pieces of any size", "[one thread]") {
   DataFixture f;
   const std::string text = Numbers(100'000);
   const std::string half = text.substr(0, text.size() / 2), rest = text.substr(text.size() / 2);
@@ -97,7 +97,7 @@ TEST_CASE("going back in compressed text reads it again from the start") {
   }
 }
 
-TEST_CASE("a compressed file that is cut anywhere is an error") {
+TEST_CASE("a compressed file that is cut anywhere is an error", "[one thread]") {
   DataFixture f;
   const std::string text = Numbers(300);
   for (const std::string& whole : {Gzip(text), Zstd(text), Bzip2(text), Xz(text), Lz4(text),
@@ -114,7 +114,7 @@ TEST_CASE("a compressed file that is cut anywhere is an error") {
   }
 }
 
-TEST_CASE("a flipped bit never gives other text") {
+TEST_CASE("a flipped bit never gives other text", "[one thread]") {
   DataFixture f;
   const std::string text = Numbers(200);
   for (const std::string& whole : {Gzip(text), Zstd(text), Bzip2(text), Xz(text)}) {

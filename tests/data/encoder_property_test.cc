@@ -341,7 +341,7 @@ void CheckTable(const RandomTable& table) {
   }
 }
 
-TEST_CASE("fitted, saved, loaded and applied encoders agree") {
+TEST_CASE("fitted, saved, loaded and applied encoders agree", "[one thread]") {
   for (uint64_t seed = 0; seed < 150 * TestScale(); ++seed) {
     const RandomTable table = DrawTable(seed);
     INFO("seed " << seed << "\n" << spec::CanonicalText(table.job) << table.Text());

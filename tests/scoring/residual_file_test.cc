@@ -107,7 +107,7 @@ TEST_CASE("a malformed residual file is refused with its place") {
   CHECK(ResidualName(12) == "residuals-00012");
 }
 
-TEST_CASE("a mutated residual file is refused or within its rows") {
+TEST_CASE("a mutated residual file is refused or within its rows", "[one thread]") {
   const std::string text = EncodeResiduals(SomeResiduals(2, 40, 5));
   int64_t read = 0;
   for (uint64_t i = 0; i < 5000; ++i) {
