@@ -181,7 +181,7 @@ output: {path: out, overwrite: true}
 )";
   const std::string alphabet = "{}[]:,-?&*!|>'\"%@`#\\ \n\t0a~.\xff\x01";
   int parsed = 0;
-  for (uint64_t round = 0; round < 10'000 * TestScale(); ++round) {
+  for (uint64_t round = 0; round < 10'000 * FuzzScale(); ++round) {
     const std::string text = Mutated(seed_text, alphabet, round);
     const auto job = ParseJob(text, "job.yaml");
     if (!job.ok()) {

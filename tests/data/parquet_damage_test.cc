@@ -70,7 +70,7 @@ TEST_CASE("a flipped byte gives an error with the file or the same rows") {
 
 TEST_CASE("random damage, cuts and repeated parts never harm the reader") {
   std::mt19937 random(77);
-  for (int round = 0; round < 400 * static_cast<int>(TestScale()); ++round) {
+  for (int round = 0; round < 400 * static_cast<int>(FuzzScale()); ++round) {
     std::string file = Table({.group_rows = 60, .checksums = random() % 2 == 0}, 200);
     const size_t begin = random() % 3 == 0 ? 0 : file.size() - 8 - FooterBytes(file);
     for (int i = 1 + static_cast<int>(random() % 8); i > 0; --i) {

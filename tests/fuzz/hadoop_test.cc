@@ -25,7 +25,7 @@ TEST_CASE("mutated Hadoop XML is read or refused without a hang") {
   <property><name>c</name><value>8020 &lt;</value><description>x</description></property>
 </configuration>)";
   int read = 0;
-  for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 4000 * FuzzScale(); ++i) {
     storage::HadoopConfig config;
     const std::string text = Mutated(seed, "<>/&;${}abc\"'= \n!-[]", i);
     const Status status =
@@ -50,7 +50,7 @@ TEST_CASE("mutated WebHDFS replies are parsed or refused in bounds") {
       R"("length":134217728,"names":["10.0.0.1:9866","10.0.0.2:9866"],"offset":0}]}})",
   };
   int statuses = 0, listings = 0, locations = 0, booleans = 0, exceptions = 0;
-  for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 6000 * FuzzScale(); ++i) {
     const std::string& seed = seeds[i % 6];
     const bool original = i < 6;
     const std::string body =
@@ -88,7 +88,7 @@ TEST_CASE("a mutated redirect is parsed or refused and stays secret") {
   REQUIRE(storage::RedirectTarget(seed, false).ok());
   REQUIRE_FALSE(storage::RedirectTarget(seed, true).ok());
   int read = 0;
-  for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 4000 * FuzzScale(); ++i) {
     const auto target =
         storage::RedirectTarget(Mutated(seed, ":/?@[]%#.0123456789s", i), i % 2 == 0);
     if (target.ok()) {
@@ -111,7 +111,7 @@ TEST_CASE("mutated tokens and credential files are read or refused") {
       std::string("HDTS\1\x16\x0A\x14\x0A\1a\x12\x0F\x0A\1i\x12\1p\x1A\1k", 22) +
       std::string("\x22\4h:80", 6);
   int read = 0;
-  for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 6000 * FuzzScale(); ++i) {
     const std::string& seed = i % 2 == 0 ? writable : proto;
     const auto tokens =
         storage::ParseTokenFile(Mutated(seed, std::string("\0\1\x7F\x80\x8F\xFF\x0A", 7), i));
@@ -129,7 +129,7 @@ TEST_CASE("mutated tokens and credential files are read or refused") {
 
 TEST_CASE("mutated keytabs are read or refused, within bounds") {
   int read = 0;
-  for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 6000 * FuzzScale(); ++i) {
     const auto principals = storage::KeytabPrincipals(
         Mutated(storage::SampleKeytab(), std::string("\0\1\xff\x80", 4), i), "k");
     read += principals.ok() ? 1 : 0;

@@ -1,6 +1,6 @@
 // Hostile inputs made from valid ones. A mutation applies a few random edits to a seed text: it
 // changes, inserts, removes, copies or swaps bytes, or truncates the text. The tests that use it
-// run under the address sanitizer, and TestScale lengthens them.
+// run under the address sanitizer, and FuzzScale() lengthens them.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ std::vector<std::string> Seeds() {
 TEST_CASE("a mutated Parquet file is read or refused with its name") {
   const std::vector<std::string> seeds = Seeds();
   int read = 0;
-  for (uint64_t i = 0; i < 3000 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 3000 * FuzzScale(); ++i) {
     data::DataFixture f;
     f.job.model.task = spec::Task::kRegression;
     const std::string& seed = seeds[i % seeds.size()];

@@ -149,7 +149,7 @@ TEST_CASE("merging arbitrary member reports never crashes") {
   REQUIRE(honest.ok());
   REQUIRE(f.shards.size() > 2);
   int64_t taken = 0, merged = 0;
-  for (uint64_t seed = 1; seed <= 2000 * TestScale(); ++seed) {
+  for (uint64_t seed = 1; seed <= 2000 * FuzzScale(); ++seed) {
     Random random(seed);
     std::vector<spec::ShardProfile> profiles;
     for (const data::ProfiledShard& shard : f.shards) profiles.push_back(shard.profile);

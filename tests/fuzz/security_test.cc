@@ -19,7 +19,7 @@ TEST_CASE("a mutated certificate is refused or equals the original") {
   const auto trust = security::Trust::Parse(ca->certificate_pem, "ca.crt");
   const std::string seed = issued->certificate_pem;
   int believed = 0;
-  for (uint64_t i = 0; i < 1000 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 1000 * FuzzScale(); ++i) {
     const std::string text = Mutated(seed, "ABCDEFGHabcdefgh0123+/=-\n", i);
     const Status status = trust->Verify(text, security::Purpose::kClient, kNow, "it");
     const auto names = security::ReadNames(text);
@@ -45,7 +45,7 @@ TEST_CASE("a mutated token file is read or refused without its secrets") {
   REQUIRE(original.ok());
   REQUIRE(security::FindToken(*original, "S3CR3T-S3CR3T-S3CR3T") != nullptr);
   int read = 0, found = 0;
-  for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 4000 * FuzzScale(); ++i) {
     const auto tokens = security::ParseTokens(Mutated(seed, "#\n \t:0af", i), "tokens");
     if (tokens.ok()) {
       ++read;

@@ -33,7 +33,7 @@ TEST_CASE("mutated CSV reads the same for any shard cut") {
       "\xef\xbb\xbfy,a,b\n1,0,255\n0,255,0\n",
   };
   int read = 0;
-  for (uint64_t i = 0; i < 900 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 900 * FuzzScale(); ++i) {
     data::DataFixture f;
     f.job.data.features.columns = {std::string("a"), std::string("b")};
     f.job.data.features.nulls.kind = i % 2 == 0 ? spec::NullKind::kMean : spec::NullKind::kFail;
@@ -54,7 +54,7 @@ TEST_CASE("mutated LIBSVM text reads the same for any shard cut") {
   const std::string wide =
       "+1 3:0.5 1007:2 # a\n-1 1:-1e2\t1024:7\r\n\n+1\n-1 998:nan 999:4 1100:5\n";
   int read[2] = {};  // dense and sparse files
-  for (uint64_t i = 0; i < 900 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 900 * FuzzScale(); ++i) {
     const bool sparse = i % 2 != 0;  // rows this wide are decoded as sparse rows
     data::DataFixture f;
     f.job.data.label = {int64_t{0}};

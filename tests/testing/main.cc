@@ -99,7 +99,8 @@ class Watchdog {
 
  private:
   void Run() {
-    const std::chrono::seconds limit(espalier::TestScale() > 1 ? kScaledLimitS : kCaseLimitS);
+    const bool scaled = espalier::TestScale() > 1 || espalier::FuzzScale() > 1;
+    const std::chrono::seconds limit(scaled ? kScaledLimitS : kCaseLimitS);
     std::unique_lock lock(mutex);
     while (!stopping_) {
       if (name_.empty()) {

@@ -45,7 +45,7 @@ RUN_LIMIT_S = 80 * 60       # limit of a run without --all; CI ends it after 90 
 PART_LIMIT_S = 60 * 60      # limit of one part with --all
 AT_ONCE = 3                 # files of Python tests that run at a time
 LONG_SCALE = 50             # factor of the number of seeds of property tests in `long`
-FUZZ_SCALE = 20             # the same factor in `fuzz`
+FUZZ_SCALE = 20             # factor of the number of hostile inputs in `fuzz`
 PROGRAM_LIMIT = "--test_timeout=3000"  # seconds for one of their programs; below PART_LIMIT_S
 FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
 BUILT = {"e2e", "e2e-long", "python", "spark-smoke", "spark", "spark4", "yarn", "roots", "alone"}
@@ -122,7 +122,7 @@ class Run:
             self.bazel(name, rooms(test_parts.THREADED), ["--config=tsan"])
         elif name == "fuzz":
             self.bazel(name, FUZZ_TARGETS, ["--config=thorough", PROGRAM_LIMIT,
-                                            "--test_env=ESPALIER_TEST_SCALE=%d" % FUZZ_SCALE])
+                                            "--test_env=ESPALIER_FUZZ_SCALE=%d" % FUZZ_SCALE])
             if not self.labels:
                 self.command("fuzz: clang", ["tools/setup", "--fuzz"])
                 fuzz_targets.run(self.tally)
