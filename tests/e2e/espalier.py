@@ -20,6 +20,9 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # The part `e2e-asan` runs tests with programs of tools/build --asan.
 SANITIZED = os.environ.get("ESPALIER_TEST_ASAN") == "1"
+# Multiplies limits of memory and time. The sanitizer uses memory next to each allocation, keeps
+# freed memory, and checks each access.
+SANITIZER_FACTOR = 3 if SANITIZED else 1
 BIN = os.path.join(ROOT, "build", *(["asan"] if SANITIZED else []), "bin")
 TESTING = os.path.join(ROOT, "build", "testing")
 COMMAND_LIMIT_S = 120

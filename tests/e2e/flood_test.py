@@ -10,17 +10,18 @@ import time
 import pytest
 
 from certificates import SecureCluster
-from espalier import Cluster, EspalierTest
+from espalier import SANITIZED, SANITIZER_FACTOR, Cluster, EspalierTest
 from hostile import CONTINUATION, DATA, HEADERS, PREFACE, RESET, SETTINGS, Hostile, frame
 
-pytestmark = pytest.mark.covers("coordinator", "rpc")
+pytestmark = [pytest.mark.covers("coordinator", "rpc"), pytest.mark.attack]
 
 PING, WINDOW_UPDATE = 6, 8
 ACK, END_STREAM = 1, 1
 TOKEN = "a-reader-with-a-token-of-its-own-0123456789"
-MEMORY_KIB_MAX = 256 * 1024  # the bound in docs/engineering/coordinator.md
-CROWDED_MEMORY_KIB_MAX = 512 * 1024  # likewise, for 20 connections
-CALL_LIMIT_S = 10
+# The bounds in docs/engineering/coordinator.md, for floods on one connection and on 20.
+MEMORY_KIB_MAX = SANITIZER_FACTOR * 256 * 1024
+CROWDED_MEMORY_KIB_MAX = SANITIZER_FACTOR * 512 * 1024
+CALL_LIMIT_S = SANITIZER_FACTOR * 10
 FLOOD_S = 4  # a flood that the coordinator withstands ends after this
 PATH = "/espalier.v1.Espalier/ListWorkers"
 

@@ -10,16 +10,15 @@ import zlib
 import pytest
 
 from certificates import SecureCluster
-from espalier import DIE_WITH_PARENT, SANITIZED, Cluster, EspalierTest, program, wait_for
+from espalier import (DIE_WITH_PARENT, SANITIZER_FACTOR, Cluster, EspalierTest, program,
+                      wait_for)
 from hostile import (DATA, HEADERS, KNOWN_HEADERS, PREFACE, SETTINGS, Hostile, ended, frame,
                      headers, is_closed, send, too_many_headers)
 
 pytestmark = [pytest.mark.covers("coordinator", "rpc"), pytest.mark.attack]
 
 HALF_OPEN, CALLS, STREAMS = 300, 400, 100
-# The sanitizer uses memory next to each allocation, and keeps freed memory.
-MEMORY_FACTOR = 3 if SANITIZED else 1
-MEMORY_KIB_MAX, THREADS_MAX = MEMORY_FACTOR * 800 * 1024, 120
+MEMORY_KIB_MAX, THREADS_MAX = SANITIZER_FACTOR * 800 * 1024, 120
 
 
 def status_of(process):
@@ -156,7 +155,7 @@ class HostileTest(EspalierTest):
                     one = attacker.call(path, message, more=more)
                     self.assertTrue(ended(one), (path, more))
             grown = int(status_of(daemon)["VmHWM"].split()[0]) - before
-            self.assertLess(grown, MEMORY_FACTOR * 30 * 1024,
+            self.assertLess(grown, SANITIZER_FACTOR * 30 * 1024,
                             "%s KiB for %d bytes" % (grown, len(message)))
             self.assertIsNone(daemon.poll())
 

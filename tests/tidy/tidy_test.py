@@ -170,6 +170,16 @@ class TidyTest(unittest.TestCase):
             self.assertEqual(code, 1, wrong)
             self.assertRegex(out, r"docs/a.md:[12]: docs: tests/")
 
+    def test_each_row_of_the_threat_model_names_a_test(self):
+        tests = {"tests/rpc/a_test.cc": 'TEST_CASE("one is one") {}\n'}
+        good = ('# A page\n\n| cannot | test |\n|---|---|\n'
+                '| call | `rpc/a_test.cc` "one is one" |\n'
+                '| x |\n\n| a | b |\n|---|---|\n| c | d |\n')
+        code, out = run_on({**tests, "docs/a.md": good})
+        self.assertEqual(code, 1)
+        self.assertIn("docs/a.md:6: docs: the row names no test", out)
+        self.assertEqual(run_on({**tests, "docs/a.md": good.replace("| x |\n", "")})[0], 0)
+
     def test_unformatted_code(self):
         style = {".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n"}
         code, out = run_on({**style, "src/base/a.cc": "int  a;\n"})
