@@ -24,13 +24,14 @@ class CommandDirectory {
   Status Make(const std::string& parent);
   bool made() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  // Removes the directory and its contents. The next command removes the rest if that fails. The
-  // path stays, because another thread may be reading it.
+  // Removes the directory and its contents, but never another directory that has taken its path. The
+  // next command removes the rest if that fails. The path stays, because another thread may be
+  // reading it.
   void Remove();
 
  private:
   std::string path_;
-  int lock_ = -1;
+  int directory_ = -1;  // the opened directory, which holds the lock
 };
 
 }  // namespace espalier::cli

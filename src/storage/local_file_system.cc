@@ -1,6 +1,5 @@
 #include "src/storage/local_file_system.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "src/base/directories.h"
 #include "src/base/file_descriptor.h"
 #include "src/base/text.h"
 #include "src/storage/pattern_listing.h"
@@ -153,19 +153,11 @@ Status SyncParent(const std::string& path) {
   return {};
 }
 
-Result<std::vector<std::string>> NamesIn(const std::string& directory) {
-  DIR* d = opendir(directory.c_str());
-  if (d == nullptr) return FileError(errno, "list", directory);
+Result<std::vector<std::string>> NamesOf(const std::string& directory) {
+  const FileDescriptor fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = readdir(d)) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
-  }
-  const int error = errno;
-  closedir(d);
+  const int error = fd.get() < 0 ? errno : NamesIn(fd.get(), &names);
   if (error != 0) return FileError(error, "list", directory);
-  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -239,7 +231,7 @@ Result<FileInfo> LocalFileSystem::Stat(const std::string& uri) const {
 
 Result<std::vector<FileInfo>> LocalFileSystem::Entries(const std::string& directory,
                                                        const Wanted& wanted) const {
-  ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(directory));
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesOf(directory));
   std::vector<FileInfo> entries;
   for (const std::string& name : names) {
     if (!wanted(name)) continue;
@@ -395,23 +387,29 @@ Status LocalFileSystem::Restrict(const std::string& uri) const {
 
 Result<std::vector<std::string>> LocalFileSystem::Names(const std::string& uri) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
-  return NamesIn(path);
+  return NamesOf(path);
 }
 
 Status LocalFileSystem::RemoveTree(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri, true));
-  if (path.find_first_not_of('/') == std::string::npos) {
-    return InvalidArgument("refused to delete '" + path + "' with all in it");
+  ESPALIER_ASSIGN_OR_RETURN(std::string path, Allowed(uri, true));
+  // With a slash at its end, the name of a link would mean the target of the link.
+  while (path.ends_with('/')) path.pop_back();
+  const std::string name = path.substr(path.find_last_of('/') + 1);
+  if (name.empty() || name == "." || name == "..") {
+    return InvalidArgument("refused to delete " + QuotedPath(uri) +
+                           " with all in it; give the path of a directory by its name");
   }
-  struct stat s;
-  if (lstat(path.c_str(), &s) != 0) {
-    return errno == ENOENT ? Status() : FileError(errno, "delete", path);
-  }
-  if (!S_ISDIR(s.st_mode)) return Delete(path);
-  ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(path));
-  for (const std::string& name : names) ESPALIER_RETURN_IF_ERROR(RemoveTree(JoinPath(path, name)));
-  if (rmdir(path.c_str()) != 0) return FileError(errno, "delete", path);
-  return {};
+  const FileDescriptor parent(open(ParentOf(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (parent.get() < 0) return errno == ENOENT ? Status() : FileError(errno, "delete", path);
+  // The path may have led to another place during the check.
+  const std::string opened = "/proc/self/fd/" + std::to_string(parent.get()) + "/" + name;
+  if (secrets_.Has(opened) || secrets_.AnyWithin(opened)) return Refused(path);
+  const TreeRemoval removal = RemoveTreeIn(parent.get(), name);
+  if (removal.error_number == 0) return {};
+  const std::string failed = JoinPath(ParentOf(path), removal.path);
+  if (removal.error_number != ESTALE) return FileError(removal.error_number, "delete", failed);
+  return FileProblem(StatusCode::kUnavailable, "delete", failed,
+                     "it was moved or replaced during the deletion");
 }
 
 }  // namespace

@@ -171,6 +171,50 @@ TEST_CASE("a removed directory keeps its path") {
   CHECK(fixture.Clean());
 }
 
+TEST_CASE("a moved directory is emptied, its successor is not") {
+  Fixture fixture;
+  const std::string parent = fixture.directory.Path("tmp");
+  const std::string moved = fixture.directory.Path("moved");
+  const std::string victim = fixture.directory.Path("victim");
+  {
+    CommandDirectory directory;
+    REQUIRE(directory.Make(parent).ok());
+    std::ofstream(directory.path() + "/token") << "1";
+    fs::create_directory(victim);
+    std::ofstream(victim + "/kept") << "1";
+    fs::rename(directory.path(), moved);
+    fs::create_symlink(victim, directory.path());
+    directory.Remove();
+    CHECK(fs::is_empty(moved));
+    CHECK(fs::exists(victim + "/kept"));
+    fs::remove(directory.path());
+  }
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("only old unlocked directories of commands are orphans") {
+  Fixture fixture;
+  const std::string parent = fixture.directory.Path("tmp");
+  const std::string outside = fixture.directory.Path("outside");
+  const auto make_old = [](const std::string& path) {
+    fs::create_directories(path + "/below");
+    std::ofstream(path + "/below/file") << "1";
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  };
+  make_old(parent + "/espalier-train-orphan");
+  make_old(parent + "/other");
+  make_old(outside);
+  fs::create_symlink(outside, parent + "/espalier-train-link");
+  CommandDirectory used;
+  REQUIRE(used.Make(parent).ok());
+  make_old(used.path());
+  CommandDirectory::RemoveOrphans(parent);
+  CHECK_FALSE(fs::exists(parent + "/espalier-train-orphan"));
+  CHECK(fs::exists(parent + "/other/below/file"));
+  CHECK(fs::exists(outside + "/below/file"));
+  CHECK(fs::exists(used.path() + "/below/file"));
+}
+
 TEST_CASE("killing at once ends every daemon and removes the directory") {
   Fixture fixture(kGoodCoordinator, "echo $$ > ${0%/*}/ready; exec sleep 60");
   LocalCluster cluster(fixture.Options(1));

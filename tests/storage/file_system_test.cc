@@ -6,9 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <fstream>
+#include <thread>
 #include <vector>
 
 #include "src/base/file_descriptor.h"
@@ -34,6 +38,74 @@ TEST_CASE("RemoveTree follows no links and never removes /") {
   CHECK(Content(dir / "kept") == "1");
   CHECK(files->RemoveTree("/").code() == StatusCode::kInvalidArgument);
   CHECK(files->RemoveTree("//").code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("RemoveTree removes a link that ends with a slash") {
+  const auto files = MakeLocalFileSystem();
+  TemporaryDirectory dir;
+  REQUIRE(files->MakeDirectory(dir / "kept").ok());
+  dir.Put("kept/x", "1");
+  REQUIRE(symlink("kept", (dir / "link").c_str()) == 0);
+  CHECK(files->RemoveTree(dir / "link//").ok());
+  CHECK(files->Names(dir.path()).value() == Strings{"kept"});
+  for (const char* name : {"kept/.", "kept/..", "kept/../", "kept/./"}) {
+    INFO(name);
+    CHECK(files->RemoveTree(dir / name).code() == StatusCode::kInvalidArgument);
+  }
+  CHECK(files->RemoveTree(dir / "kept/x/below").code() == StatusCode::kFailedPrecondition);
+  CHECK(Content(dir / "kept/x") == "1");
+}
+
+// Exchanges two names as fast as possible until its end.
+class Exchanger {
+ public:
+  Exchanger(std::string one, std::string other)
+      : thread_([this, one = std::move(one), other = std::move(other)] {
+          while (!ended_) {
+            if (renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0) {
+              ++count_;
+            }
+          }
+        }) {}
+  ~Exchanger() {
+    ended_ = true;
+    thread_.join();
+  }
+  int count() const { return count_; }
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::atomic<int> count_{0};
+  std::thread thread_;
+};
+
+TEST_CASE("RemoveTree stays in a tree whose directories turn into links") {
+  const auto files = MakeLocalFileSystem();
+  TemporaryDirectory dir;
+  // The victim has the same names as the tree, so each deletion by a path may reach one of them.
+  Strings names;
+  for (int i = 100; i < 200; ++i) names.push_back(std::to_string(i));
+  const auto fill = [&dir, &names](const std::string& directory) {
+    for (const std::string& name : names) dir.Put(directory + name, "");
+  };
+  REQUIRE(files->MakeDirectory(dir / "victim").ok());
+  fill("victim/");
+  const Exchanger exchanger(dir / "tree/sub", dir / "link");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1200);
+  for (int round = 1; round <= 1000 && std::chrono::steady_clock::now() < end; ++round) {
+    REQUIRE(files->MakeDirectory(dir / "tree/sub").ok());
+    fill("tree/sub/");
+    REQUIRE(symlink((dir / "victim").c_str(), (dir / "link").c_str()) == 0);
+    const int before = exchanger.count();
+    while (exchanger.count() == before && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    (void)files->RemoveTree(dir / "tree");  // may report the exchange
+    INFO("round " << round << ", " << exchanger.count() << " exchanges");
+    REQUIRE(files->Names(dir / "victim").value() == names);
+    REQUIRE(files->RemoveTree(dir / "tree").ok());  // only one of the two names is left
+    REQUIRE(files->RemoveTree(dir / "link").ok());
+  }
 }
 
 TEST_CASE("secrets are not read or changed under any path") {
