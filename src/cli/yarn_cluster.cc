@@ -76,12 +76,11 @@ Status YarnCluster::TakeIdentity() {
         "lasts");
   }
   const auto limit = static_cast<int64_t>(storage::kKeytabBytesMax);
-  auto bytes = security::ReadSmallFile(y.keytab, security::Secrecy::kSecret, limit, "--keytab");
-  if (bytes.status().code() == StatusCode::kPermissionDenied) {
-    context_.console.Err("note: " + bytes.status().message() + "\n");
-    bytes = security::ReadSmallFile(y.keytab, security::Secrecy::kPublic, limit, "--keytab");
-  }
+  Status exposure;
+  auto bytes =
+      security::ReadSmallFile(y.keytab, security::Secrecy::kSecret, limit, "--keytab", &exposure);
   ESPALIER_RETURN_IF_ERROR(bytes.status());
+  if (!exposure.ok()) context_.console.Err("note: " + exposure.message() + "\n");
   identity_ = {y.principal, *std::move(bytes)};
   ESPALIER_RETURN_IF_ERROR(yarn::CheckKeytab(identity_, QuotedPath(y.keytab)));
   ESPALIER_ASSIGN_OR_RETURN(const std::string policy, config_.Get("dfs.http.policy"));

@@ -25,7 +25,7 @@ Status CheckMode(const struct stat& info, const std::string& path, const std::st
 }  // namespace
 
 Result<std::string> ReadSmallFile(const std::string& path, Secrecy secrecy, int64_t bytes_max,
-                                  const std::string& what) {
+                                  const std::string& what, Status* exposure) {
   // O_NONBLOCK, because opening a named pipe would block.
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
@@ -36,7 +36,9 @@ Result<std::string> ReadSmallFile(const std::string& path, Secrecy secrecy, int6
     return InvalidArgument(what + ": " + QuotedPath(path) + " is not a regular file of at most " +
                            HumanBytes(static_cast<uint64_t>(bytes_max)));
   }
-  if (secrecy == Secrecy::kSecret) ESPALIER_RETURN_IF_ERROR(CheckMode(info, path, what));
+  const Status mode = secrecy == Secrecy::kSecret ? CheckMode(info, path, what) : Status::Ok();
+  if (exposure != nullptr) *exposure = mode;
+  if (exposure == nullptr) ESPALIER_RETURN_IF_ERROR(mode);
   std::string text(static_cast<size_t>(bytes_max) + 1, '\0');
   size_t size = 0;
   while (size < text.size()) {

@@ -23,9 +23,10 @@ enum class Secrecy { kPublic, kSecret };
 // Reads the whole file. kNotFound: it cannot be opened. kInvalidArgument: it is longer than
 // `bytes_max` or not a file. kPermissionDenied: users other than the owner and the group can read a
 // secret, or the group can write it. The message then contains the chmod command that fixes it.
-// `what` ("tls.key") starts the message.
+// With `exposure`, this secret is read, and the error is stored there. The mode is that of the
+// opened file, so it belongs to the returned text. `what` ("tls.key") starts the message.
 Result<std::string> ReadSmallFile(const std::string& path, Secrecy secrecy, int64_t bytes_max,
-                                  const std::string& what);
+                                  const std::string& what, Status* exposure = nullptr);
 
 // Creates a file that must not exist yet and waits until it is on disk. Only the owner may read a
 // secret. kAlreadyExists, kNotFound and other errors name the file.

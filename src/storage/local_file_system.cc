@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "src/base/directories.h"
 #include "src/base/file_descriptor.h"
@@ -142,24 +143,40 @@ Status CreationError(int error_number, const std::string& doing, const std::stri
 
 namespace {
 
-// Makes a new or renamed name in `path`'s directory survive a power failure.
-Status SyncParent(const std::string& path) {
-  const std::string parent = ParentOf(path);
-  FileDescriptor fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+// A name in an opened directory. A system call by it reaches what was judged by it, although links
+// in the path may lead to another place by now.
+struct Place {
+  FileDescriptor parent;  // opened with O_PATH
+  std::string name;       // in `parent`, with the slashes at its end
+  std::string path;       // both, as given
+};
+
+Result<Place> PlaceOf(const std::string& path, const std::string& doing) {
+  const size_t last = path.find_last_not_of('/');  // of the name
+  const size_t slash = last == std::string::npos ? last : path.find_last_of('/', last);
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (last == std::string::npos) name = ".";  // the path is "/"
+  const std::string above = last == std::string::npos ? "/" : ParentOf(path.substr(0, last + 1));
+  Place place{FileDescriptor(open(above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
+              std::move(name), path};
+  if (place.parent.get() >= 0) return place;
+  if (errno != ENOENT) return FileError(errno, doing, path);
+  return FileProblem(StatusCode::kNotFound, doing, path,
+                     "the directory " + QuotedPath(above) + " does not exist");
+}
+
+// Makes a new or renamed name in the directory survive a power failure.
+Status SyncParent(const Place& place) {
+  const FileDescriptor fd(openat(place.parent.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems cannot sync a directory and return EINVAL.
   if (fd.get() < 0 || (fsync(fd.get()) != 0 && errno != EINVAL)) {
-    return FileError(errno, "write", parent);
+    return FileError(errno, "write", ParentOf(place.path));
   }
   return {};
 }
 
-Result<std::vector<std::string>> NamesOf(const std::string& directory) {
-  const FileDescriptor fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  std::vector<std::string> names;
-  const int error = fd.get() < 0 ? errno : NamesIn(fd.get(), &names);
-  if (error != 0) return FileError(error, "list", directory);
-  return names;
-}
+// Returns the path of an opened file in this process.
+std::string OpenedPath(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
 class LocalFileSystem : public FileSystem, private DirectoryReader {
  public:
@@ -187,6 +204,11 @@ class LocalFileSystem : public FileSystem, private DirectoryReader {
   // Returns the path in `uri` unless it leads to a secret. With `whole`, also rejects a directory
   // that contains one.
   Result<std::string> Allowed(const std::string& uri, bool whole = false) const;
+  // Does the same, and judges the name again in its opened directory. `doing` starts the error of a
+  // missing directory.
+  Result<Place> AllowedPlace(const std::string& uri, const std::string& doing,
+                             bool whole = false) const;
+  Result<std::vector<std::string>> NamesOf(const std::string& directory) const;
 
   const SecretFiles secrets_;
 };
@@ -200,6 +222,24 @@ Result<std::string> LocalFileSystem::Allowed(const std::string& uri, bool whole)
   ESPALIER_ASSIGN_OR_RETURN(std::string path, LocalPath(uri));
   if (secrets_.Has(path) || (whole && secrets_.AnyWithin(path))) return Refused(path);
   return path;
+}
+
+Result<Place> LocalFileSystem::AllowedPlace(const std::string& uri, const std::string& doing,
+                                            bool whole) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri, whole));
+  ESPALIER_ASSIGN_OR_RETURN(Place place, PlaceOf(path, doing));
+  const std::string opened = JoinPath(OpenedPath(place.parent.get()), place.name);
+  if (secrets_.Has(opened) || (whole && secrets_.AnyWithin(opened))) return Refused(path);
+  return place;
+}
+
+Result<std::vector<std::string>> LocalFileSystem::NamesOf(const std::string& directory) const {
+  const FileDescriptor fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() >= 0 && secrets_.Has(OpenedPath(fd.get()))) return Refused(directory);
+  std::vector<std::string> names;
+  const int error = fd.get() < 0 ? errno : NamesIn(fd.get(), &names);
+  if (error != 0) return FileError(error, "list", directory);
+  return names;
 }
 
 Result<FileInfo> StatFile(const std::string& path) {
@@ -279,109 +319,131 @@ Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& u
 }
 
 Status LocalFileSystem::CreateExclusively(const std::string& uri, std::string_view content) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
-  FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (fd.get() < 0) return CreationError(errno, "create", path);
-  if (Status written = WriteAndSync(fd.get(), content, path); !written.ok()) {
-    unlink(path.c_str());
+  ESPALIER_ASSIGN_OR_RETURN(const Place place, AllowedPlace(uri, "create"));
+  const int parent = place.parent.get();
+  FileDescriptor fd(
+      openat(parent, place.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (fd.get() < 0) return CreationError(errno, "create", place.path);
+  if (Status written = WriteAndSync(fd.get(), content, place.path); !written.ok()) {
+    unlinkat(parent, place.name.c_str(), 0);
     return written;
   }
-  return SyncParent(path);
+  return SyncParent(place);
 }
 
 Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view content,
                                         const std::string& writer) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const Place place, AllowedPlace(uri, "write"));
+  const int parent = place.parent.get();
   struct stat s;
-  if (stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode)) return FileError(EISDIR, "write", path);
+  if (fstatat(parent, place.name.c_str(), &s, 0) == 0 && S_ISDIR(s.st_mode)) {
+    return FileError(EISDIR, "write", place.path);
+  }
   // The temporary name starts with a dot, so listings skip it.
   static std::atomic<uint64_t> counter{0};
-  const size_t slash = path.find_last_of('/');
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string name = place.name.substr(0, place.name.find('/'));
   const std::string who = writer.empty() ? std::to_string(getpid()) : writer;
   std::string temporary;
   int made = -1;
   // A killed process leaves these names behind, and in containers all processes have the same
   // number.
   for (int i = 0; i < kTemporaryNames && made < 0; ++i) {
-    temporary =
-        JoinPath(ParentOf(path), "." + name + ".tmp-" + who + "-" + std::to_string(++counter));
-    made = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    temporary = "." + name + ".tmp-" + who + "-" + std::to_string(++counter);
+    made = openat(parent, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (made < 0 && errno != EEXIST) break;
   }
-  if (made < 0) return CreationError(errno, "write", path);
+  if (made < 0) return CreationError(errno, "write", place.path);
   Status done;
   {
     const FileDescriptor fd(made);
-    done = WriteAndSync(fd.get(), content, path);
+    done = WriteAndSync(fd.get(), content, place.path);
   }
-  if (done.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    done = FileError(errno, "write", path);
+  if (done.ok() && renameat(parent, temporary.c_str(), parent, place.name.c_str()) != 0) {
+    done = FileError(errno, "write", place.path);
   }
   if (!done.ok()) {
-    unlink(temporary.c_str());
+    unlinkat(parent, temporary.c_str(), 0);
     return done;
   }
-  return SyncParent(path);
+  return SyncParent(place);
 }
 
 Status LocalFileSystem::Rename(const std::string& from, const std::string& to) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string source, Allowed(from, true));
-  ESPALIER_ASSIGN_OR_RETURN(const std::string target, Allowed(to));
-  if (renameat2(AT_FDCWD, source.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0) {
+  ESPALIER_ASSIGN_OR_RETURN(const Place source, AllowedPlace(from, "rename", true));
+  const std::string doing = "rename '" + Printable(source.path, 1024) + "' to";
+  ESPALIER_ASSIGN_OR_RETURN(const Place target, AllowedPlace(to, doing));
+  const int above = source.parent.get(), below = target.parent.get();
+  const char *old_name = source.name.c_str(), *new_name = target.name.c_str();
+  if (renameat2(above, old_name, below, new_name, RENAME_NOREPLACE) != 0) {
     const int error = errno;
-    if (error != EINVAL) {
-      return FileError(error, "rename '" + Printable(source, 1024) + "' to", target);
-    }
+    if (error != EINVAL) return FileError(error, doing, target.path);
     // File systems without this flag: check first. That is sufficient for this program's own names.
     struct stat s;
-    if (lstat(target.c_str(), &s) == 0) return FileError(EEXIST, "rename to", target);
-    if (rename(source.c_str(), target.c_str()) != 0) {
-      return FileError(errno, "rename '" + Printable(source, 1024) + "' to", target);
+    if (fstatat(below, new_name, &s, AT_SYMLINK_NOFOLLOW) == 0) {
+      return FileError(EEXIST, "rename to", target.path);
+    }
+    if (renameat(above, old_name, below, new_name) != 0) {
+      return FileError(errno, doing, target.path);
     }
   }
   return SyncParent(target);
 }
 
 Status LocalFileSystem::Exchange(const std::string& one, const std::string& other) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string first, Allowed(one, true));
-  ESPALIER_ASSIGN_OR_RETURN(const std::string second, Allowed(other, true));
-  if (renameat2(AT_FDCWD, first.c_str(), AT_FDCWD, second.c_str(), RENAME_EXCHANGE) != 0) {
+  ESPALIER_ASSIGN_OR_RETURN(const Place first, AllowedPlace(one, "swap", true));
+  const std::string doing = "swap '" + Printable(first.path, 1024) + "' and";
+  ESPALIER_ASSIGN_OR_RETURN(const Place second, AllowedPlace(other, doing, true));
+  if (renameat2(first.parent.get(), first.name.c_str(), second.parent.get(), second.name.c_str(),
+                RENAME_EXCHANGE) != 0) {
     const int error = errno;
-    const std::string doing = "swap '" + Printable(first, 1024) + "' and";
     // The kernel's errors for a file system without this flag.
     if (error == EINVAL || error == ENOSYS) {
-      return FileProblem(StatusCode::kUnimplemented, doing, second, std::strerror(error));
+      return FileProblem(StatusCode::kUnimplemented, doing, second.path, std::strerror(error));
     }
-    return FileError(error, doing, second);
+    return FileError(error, doing, second.path);
   }
   ESPALIER_RETURN_IF_ERROR(SyncParent(first));
   return SyncParent(second);
 }
 
 Status LocalFileSystem::Delete(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
-  if (unlink(path.c_str()) != 0) return FileError(errno, "delete", path);
-  return {};
-}
-
-Status LocalFileSystem::MakeDirectory(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
-  for (size_t end = 1; end <= path.size(); ++end) {
-    if (end != path.size() && path[end] != '/') continue;
-    const std::string part = path.substr(0, end);
-    if (mkdir(part.c_str(), 0777) == 0) continue;
-    const int error = errno;
-    struct stat s;
-    if (stat(part.c_str(), &s) != 0) return FileError(error, "make the directory", path);
-    if (!S_ISDIR(s.st_mode)) return FileError(ENOTDIR, "make the directory", path);
+  ESPALIER_ASSIGN_OR_RETURN(const Place place, AllowedPlace(uri, "delete"));
+  if (unlinkat(place.parent.get(), place.name.c_str(), 0) != 0) {
+    return FileError(errno, "delete", place.path);
   }
   return {};
 }
 
+// Walks down through opened directories and makes the missing ones.
+Status LocalFileSystem::MakeDirectory(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
+  constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  std::optional<FileDescriptor> at(open(path.starts_with('/') ? "/" : ".", kFlags));
+  for (size_t begin = 0, end = 0; begin < path.size() && at->get() >= 0; begin = end + 1) {
+    end = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    if (name.empty()) continue;
+    int next = openat(at->get(), name.c_str(), kFlags);
+    if (next < 0 && errno == ENOENT) {
+      if (secrets_.Has(JoinPath(OpenedPath(at->get()), name))) return Refused(path);
+      const bool made = mkdirat(at->get(), name.c_str(), 0777) == 0;
+      const int error = errno;
+      next = openat(at->get(), name.c_str(), kFlags);
+      if (next < 0 && !made && errno == ENOENT) errno = error;
+    }
+    at.emplace(next);
+  }
+  if (at->get() < 0) return FileError(errno, "make the directory", path);
+  return secrets_.Has(OpenedPath(at->get())) ? Refused(path) : Status();
+}
+
 Status LocalFileSystem::Restrict(const std::string& uri) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
-  if (chmod(path.c_str(), 0700) != 0) return FileError(errno, "restrict the access to", path);
+  const FileDescriptor opened(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (opened.get() >= 0 && secrets_.HasOpened(opened.get())) return Refused(path);
+  if (opened.get() < 0 || chmod(OpenedPath(opened.get()).c_str(), 0700) != 0) {
+    return FileError(errno, "restrict the access to", path);
+  }
   return {};
 }
 
@@ -391,22 +453,19 @@ Result<std::vector<std::string>> LocalFileSystem::Names(const std::string& uri) 
 }
 
 Status LocalFileSystem::RemoveTree(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(std::string path, Allowed(uri, true));
+  const Result<Place> place = AllowedPlace(uri, "delete", true);
+  if (place.status().code() == StatusCode::kNotFound) return {};
+  if (!place.ok()) return place.status();
   // With a slash at its end, the name of a link would mean the target of the link.
-  while (path.ends_with('/')) path.pop_back();
-  const std::string name = path.substr(path.find_last_of('/') + 1);
-  if (name.empty() || name == "." || name == "..") {
-    return InvalidArgument("refused to delete " + QuotedPath(uri) +
+  const std::string name = place->name.substr(0, place->name.find('/'));
+  if (name == "." || name == "..") {
+    return InvalidArgument("refused to delete " + QuotedPath(place->path) +
                            " with all in it; give the path of a directory by its name");
   }
-  const FileDescriptor parent(open(ParentOf(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (parent.get() < 0) return errno == ENOENT ? Status() : FileError(errno, "delete", path);
-  // The path may have led to another place during the check.
-  const std::string opened = "/proc/self/fd/" + std::to_string(parent.get()) + "/" + name;
-  if (secrets_.Has(opened) || secrets_.AnyWithin(opened)) return Refused(path);
-  const TreeRemoval removal = RemoveTreeIn(parent.get(), name);
+  const TreeRemoval removal = RemoveTreeIn(place->parent.get(), name);
   if (removal.error_number == 0) return {};
-  const std::string failed = JoinPath(ParentOf(path), removal.path);
+  const size_t known = std::min(name.size(), removal.path.size());
+  const std::string failed = place->path + removal.path.substr(known);
   if (removal.error_number != ESTALE) return FileError(removal.error_number, "delete", failed);
   return FileProblem(StatusCode::kUnavailable, "delete", failed,
                      "it was moved or replaced during the deletion");

@@ -99,10 +99,15 @@ TEST_CASE("a secret that others can read is refused with the fix") {
     const Status open = ReadSmallFile(path, Secrecy::kSecret, 100, "tls.key").status();
     CHECK(open.code() == StatusCode::kPermissionDenied);
     CHECK_THAT(open.message(), Contains("chmod 600 " + path));
+    Status exposure;
+    CHECK(*ReadSmallFile(path, Secrecy::kSecret, 100, "tls.key", &exposure) == "secret");
+    CHECK(exposure.ToString() == open.ToString());
     CHECK(ReadSmallFile(path, Secrecy::kPublic, 100, "tls.key").ok());
   }
   REQUIRE(chmod(path.c_str(), 0640) == 0);
-  CHECK(ReadSmallFile(path, Secrecy::kSecret, 100, "tls.key").ok());
+  Status exposure = Internal("unset");
+  CHECK(ReadSmallFile(path, Secrecy::kSecret, 100, "tls.key", &exposure).ok());
+  CHECK(exposure.ok());
   CHECK(ReadSmallFile(directory / "none", Secrecy::kPublic, 100, "x").status().code() ==
         StatusCode::kNotFound);
   CHECK_FALSE(ReadSmallFile(directory / "", Secrecy::kPublic, 100, "x").ok());

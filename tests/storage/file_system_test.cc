@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -158,6 +159,38 @@ TEST_CASE("secrets are not read or changed under any path") {
   CHECK(*files->ReadAll(dir / "data", 10) == "1");
   CHECK(files->WriteAtomically(dir / "keys", "2").ok());  // only a prefix of the name matches
   CHECK(files->RemoveTree(dir / "keys").ok());
+}
+
+TEST_CASE("no write reaches a secret by a directory that turns into a link") {
+  TemporaryDirectory dir;
+  const auto plain = MakeLocalFileSystem();
+  REQUIRE(plain->MakeDirectory(dir / "state").ok());
+  REQUIRE(plain->MakeDirectory(dir / "place").ok());
+  const Strings kept = {"key", "only"};
+  dir.Put("state/key", "secret");
+  dir.Put("state/only", "secret");
+  dir.Put("other", "1");
+  REQUIRE(symlink((dir / "state").c_str(), (dir / "link").c_str()) == 0);
+  const auto files = MakeLocalFileSystem({dir / "state"});
+  const Exchanger exchanger(dir / "place", dir / "link");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1200);
+  for (int round = 1; round <= 2000 && std::chrono::steady_clock::now() < end; ++round) {
+    // Each call may fail: the link leads to a secret.
+    (void)files->WriteAtomically(dir / "place/key", "x");
+    (void)files->CreateExclusively(dir / "place/new", "x");
+    (void)files->MakeDirectory(dir / "place/below/it");
+    (void)files->Rename(dir / "other", dir / "place/other");
+    (void)files->Rename(dir / "place/key", dir / "key");
+    (void)files->Exchange(dir / "place/key", dir / "other");
+    (void)files->RemoveTree(dir / "place/key");
+    (void)files->Delete(dir / "place/key");
+    const Result<Strings> names = files->Names(dir / "place");
+    INFO("round " << round << ", " << exchanger.count() << " exchanges");
+    REQUIRE((!names.ok() || !std::count(names->begin(), names->end(), "only")));
+    REQUIRE(plain->Names(dir / "state").value() == kept);
+    REQUIRE(Content(dir / "state/key") == "secret");
+  }
+  CHECK(exchanger.count() > 0);
 }
 
 TEST_CASE("HDFS paths that may alias a secret are refused") {
