@@ -72,8 +72,8 @@ struct Submission {
   std::shared_ptr<const spec::InputPlan> input;
   spec::StorageTokens tokens = {};
   std::variant<TrainingSubmission, ScoringSubmission> work = {};
-  // Canonical form of `output` (storage/uri.h). Two names of one location have the same canonical
-  // form. Empty: `output` itself.
+  // Name of the place of `output` (PlaceName of storage/file_systems.h), equal for all its names.
+  // Empty: `output` itself.
   std::string output_place = {};
   // Name of the person or service that submitted the job. Empty: the job has no owner, because the
   // cluster is plain text or an earlier version accepted the job.

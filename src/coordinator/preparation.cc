@@ -87,6 +87,12 @@ Status CheckPaths(const spec::ScoringSpec& job) {
   return CheckAbsolute("output", {job.output.path});
 }
 
+// Returns the name of an output's place, or "" for a job without an output.
+Result<std::string> PlaceOf(const std::string& output, const storage::StorageOptions& storage) {
+  if (output.empty()) return std::string();
+  return storage::PlaceName(output, storage);
+}
+
 Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
                                             const storage::StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const data::JobCompletion completion,
@@ -94,6 +100,7 @@ Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
   const auto files = storage::MakeFileSystem(storage);
   const spec::JobSpec& asked = completion.job();
   ESPALIER_RETURN_IF_ERROR(CheckPaths(asked));
+  ESPALIER_ASSIGN_OR_RETURN(std::string place, PlaceOf(asked.output.path, storage));
   ESPALIER_RETURN_IF_ERROR(bundle::CheckOutput(*files, asked.output));
   ESPALIER_RETURN_IF_ERROR(Probe(asked.output, request, storage));
   ESPALIER_ASSIGN_OR_RETURN(data::JobCompletion::Completed completed, completion.Complete(*files));
@@ -107,7 +114,7 @@ Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
   submission.job_yaml = std::move(completed.yaml);
   submission.name = job.name;
   submission.output = job.output.path;
-  submission.output_place = storage::CanonicalPath(submission.output);
+  submission.output_place = std::move(place);
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   submission.leaves = spec::LeafCount(job.train);
@@ -125,6 +132,8 @@ Result<cluster::Submission> PrepareScoring(const spec::SubmitRequest& request,
   ESPALIER_ASSIGN_OR_RETURN(const spec::ScoringSpec job,
                             config::ParseScoring(request.job_yaml, "job"));
   ESPALIER_RETURN_IF_ERROR(CheckPaths(job));
+  const std::string output = scoring::PredictSpecOf(job).output;
+  ESPALIER_ASSIGN_OR_RETURN(std::string place, PlaceOf(output, storage));
   const auto files = storage::MakeFileSystem(storage);
   ESPALIER_ASSIGN_OR_RETURN(scoring::ScoringPlan plan, scoring::PlanScoring(*files, job));
   spec::InputPlan& input = plan.input;
@@ -141,9 +150,8 @@ Result<cluster::Submission> PrepareScoring(const spec::SubmitRequest& request,
   submission.job_yaml = request.job_yaml;
   submission.work = cluster::ScoringSubmission{job.kind, std::move(plan.model_sha256)};
   submission.name = job.name;
-  submission.output = scoring::PredictSpecOf(job).output;
-  if (!submission.output.empty())
-    submission.output_place = storage::CanonicalPath(submission.output);
+  submission.output = output;
+  if (!submission.output.empty()) submission.output_place = std::move(place);
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   // More workers than shards would have no work.

@@ -56,6 +56,11 @@ bool IsByway(const std::string& path) {
          (path + "/").find("/.snapshot/") != std::string::npos;
 }
 
+Result<HadoopConfig> ReadConfig(const StorageOptions& options) {
+  if (options.hadoop_conf_dir.empty()) return HadoopConfig();
+  return HadoopConfig::Read(options.hadoop_conf_dir, options.webhdfs.user);
+}
+
 class AnyFileSystem : public FileSystem {
  public:
   explicit AnyFileSystem(StorageOptions options) : options_(std::move(options)) {}
@@ -162,13 +167,22 @@ class AnyFileSystem : public FileSystem {
 
 }  // namespace
 
+Result<std::string> PlaceName(const std::string& path, const StorageOptions& options) {
+  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(path));
+  if (uri.kind == Uri::Kind::kLocal) return CanonicalPath(path);
+  if (IsByway(uri.path)) {
+    return FileProblem(StatusCode::kInvalidArgument, "use", path,
+                       "a path by /.reserved or .snapshot may lead to any place; give the usual "
+                       "path");
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const HadoopConfig config, ReadConfig(options));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string name, FileSystemName(uri, config));
+  return name + uri.path;
+}
+
 Result<std::shared_ptr<const WebHdfsClient>> MakeWebHdfsClient(const StorageOptions& options,
                                                                const Uri& uri) {
-  HadoopConfig config;
-  if (!options.hadoop_conf_dir.empty()) {
-    ESPALIER_ASSIGN_OR_RETURN(config,
-                              HadoopConfig::Read(options.hadoop_conf_dir, options.webhdfs.user));
-  }
+  ESPALIER_ASSIGN_OR_RETURN(const HadoopConfig config, ReadConfig(options));
   ESPALIER_ASSIGN_OR_RETURN(auto name_nodes, FindNameNodes(uri, config));
   WebHdfsOptions webhdfs = options.webhdfs;
   const Result<std::string> security = config.Get("hadoop.security.authentication");

@@ -41,6 +41,12 @@ HadoopEnvironment ReadHadoopEnvironment(
 Result<std::shared_ptr<const WebHdfsClient>> MakeWebHdfsClient(const StorageOptions& options,
                                                                const Uri& uri);
 
+// Returns one name for all names of a place, to compare places: of a local path, its CanonicalPath;
+// on an HDFS, FileSystemName (name_nodes.h) and the path. kInvalidArgument for a path by
+// /.reserved or .snapshot, which may lead to any place, and for the errors of ParseUri: `..` on an
+// HDFS is one.
+Result<std::string> PlaceName(const std::string& path, const StorageOptions& options);
+
 // Returns a file system that passes each path to the file system of its scheme (uri.h). Each HDFS
 // is created on first use and kept, with its connections. The call that needs a configuration
 // returns the errors in it.

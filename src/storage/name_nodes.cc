@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "src/base/text.h"
 
@@ -19,6 +20,13 @@ struct Speech {
 };
 const Speech kPlain, kSecure{true, "dfs.namenode.https-address", kDefaultHttpsPort};
 constexpr const char* kRpcAddress = "dfs.namenode.rpc-address";
+
+// Returns a host name as names are compared: in lower case, without the dot at the end.
+std::string PlainHost(std::string host) {
+  for (char& c : host) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (host.ends_with('.')) host.pop_back();
+  return host;
+}
 
 // Returns the address under `key`. Replaces host 0.0.0.0 (or an empty one) by `host`. Port 0: it is
 // not set.
@@ -90,17 +98,22 @@ Result<bool> IsRpcAddress(const HadoopConfig& config, const std::string& suffix,
   ESPALIER_ASSIGN_OR_RETURN(HostPort address,
                             ParseHostPort(text, kRpcAddress + suffix + " in " + config.origin()));
   const auto port = [](int given) { return given == 0 ? kDefaultRpcPort : given; };
-  return address.host == uri.host && port(address.port) == port(uri.port);
+  return PlainHost(address.host) == PlainHost(uri.host) && port(address.port) == port(uri.port);
 }
 
-// Returns the key suffixes of each NameNode's addresses: "", ".NAMESERVICE", ".NAMESERVICE.ID".
-Result<std::vector<std::string>> Suffixes(const HadoopConfig& config) {
-  std::vector<std::string> suffixes = {""};
+// Suffix of the keys of one NameNode's addresses.
+struct KeySuffix {
+  std::string text;     // "", ".NAMESERVICE" or ".NAMESERVICE.ID"
+  std::string service;  // "" or the name service
+};
+
+Result<std::vector<KeySuffix>> Suffixes(const HadoopConfig& config) {
+  std::vector<KeySuffix> suffixes(1);
   ESPALIER_ASSIGN_OR_RETURN(const auto services, config.GetList("dfs.nameservices"));
   for (const std::string& service : services) {
-    suffixes.push_back("." + service);
+    suffixes.push_back({"." + service, service});
     ESPALIER_ASSIGN_OR_RETURN(const auto ids, config.GetList("dfs.ha.namenodes." + service));
-    for (const std::string& id : ids) suffixes.push_back("." + service + "." + id);
+    for (const std::string& id : ids) suffixes.push_back({"." + service + "." + id, service});
   }
   return suffixes;
 }
@@ -108,7 +121,7 @@ Result<std::vector<std::string>> Suffixes(const HadoopConfig& config) {
 // Returns the http-address of the NameNode with the URI's rpc-address. Port 0: none is configured.
 Result<NameNode> ByRpcAddress(const Uri& uri, const HadoopConfig& config, const Speech& speech) {
   ESPALIER_ASSIGN_OR_RETURN(const auto suffixes, Suffixes(config));
-  for (const std::string& suffix : suffixes) {
+  for (const auto& [suffix, service] : suffixes) {
     ESPALIER_ASSIGN_OR_RETURN(const bool same, IsRpcAddress(config, suffix, uri));
     if (!same) continue;
     ESPALIER_ASSIGN_OR_RETURN(HostPort address, HttpAddressOf(config, speech, suffix, uri.host));
@@ -187,13 +200,40 @@ void AddServices(const HostPort& address, std::vector<std::string>* services) {
 HostPort RpcAddressBehind(const HadoopConfig& config, const NameNode& node) {
   const auto suffixes = Suffixes(config);
   if (!suffixes.ok()) return {};
-  for (const std::string& suffix : *suffixes) {
+  for (const auto& [suffix, service] : *suffixes) {
     const auto rpc = RpcAddressOf(config, suffix);
     if (!rpc.ok() || rpc->host.empty()) continue;
     const auto http = HttpAddressOf(config, node.secure ? kSecure : kPlain, suffix, rpc->host);
     if (http.ok() && *http == node.http) return *rpc;
   }
   return {};
+}
+
+// Returns the HTTP and the HTTPS address of the NameNode with this key suffix, as far as the
+// configuration gives them.
+std::vector<NameNode> WebAddresses(const HadoopConfig& config, const std::string& suffix) {
+  const auto rpc = RpcAddressOf(config, suffix);
+  std::string host = rpc.ok() ? rpc->host : "";
+  if (host.empty() && suffix.empty()) {
+    const auto base = DefaultFileSystem(Uri{}, config);
+    const auto service = base.ok() ? IsService(base->host, config) : Result<bool>(true);
+    if (service.ok() && !*service) host = base->host;
+  }
+  std::vector<NameNode> found;
+  for (const Speech& speech : {kPlain, kSecure}) {
+    auto address = HttpAddressOf(config, speech, suffix, host);
+    if (!address.ok()) continue;
+    if (address->port == 0) address = HostPort{host, speech.port};
+    if (!address->host.empty()) found.push_back({*std::move(address), "", speech.secure, {}});
+  }
+  return found;
+}
+
+// Returns "webhdfs://HOST:PORT". The default ports of HTTP and HTTPS give one name.
+std::string NameOfNode(const NameNode& node) {
+  const bool usual = node.http.port == (node.secure ? kSecure : kPlain).port;
+  return "webhdfs://" +
+         ToString({PlainHost(node.http.host), usual ? kDefaultHttpPort : node.http.port});
 }
 
 }  // namespace
@@ -226,6 +266,21 @@ Result<std::vector<NameNode>> FindNameNodes(const Uri& given, const HadoopConfig
   found[0].secure = speech.secure;
   found[0].rpc = {uri.host, uri.port == 0 ? kDefaultRpcPort : uri.port};
   return found;
+}
+
+Result<std::string> FileSystemName(const Uri& uri, const HadoopConfig& config) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto nodes, FindNameNodes(uri, config));
+  ESPALIER_ASSIGN_OR_RETURN(auto suffixes, Suffixes(config));
+  std::rotate(suffixes.begin(), suffixes.begin() + 1, suffixes.end());  // name services first
+  for (const auto& [suffix, service] : suffixes) {
+    const std::vector<NameNode> known = WebAddresses(config, suffix);
+    const bool same = std::any_of(known.begin(), known.end(), [&](const NameNode& node) {
+      return node.secure == nodes[0].secure && node.http.port == nodes[0].http.port &&
+             PlainHost(node.http.host) == PlainHost(nodes[0].http.host);
+    });
+    if (same) return service.empty() ? NameOfNode(known[0]) : "hdfs://" + service;
+  }
+  return NameOfNode(nodes[0]);
 }
 
 std::vector<std::string> TokenServices(const Uri& uri, const HadoopConfig& config,

@@ -36,6 +36,12 @@ Result<std::vector<NameNode>> FindNameNodes(const Uri& uri, const HadoopConfig& 
 std::vector<std::string> TokenServices(const Uri& uri, const HadoopConfig& config,
                                        const std::vector<NameNode>& name_nodes);
 
+// Returns one name for all URIs of one HDFS: "hdfs://NAMESERVICE", or "webhdfs://HOST:PORT" of a
+// NameNode without a name service. The URI may give the name service, a NameNode of it, or its
+// HTTP or HTTPS address. Hosts are compared as the configuration writes them, in any case, without
+// DNS. Returns the errors of FindNameNodes.
+Result<std::string> FileSystemName(const Uri& uri, const HadoopConfig& config);
+
 inline constexpr int kDefaultHttpPort = 9870;
 inline constexpr int kDefaultHttpsPort = 9871;
 inline constexpr int kDefaultRpcPort = 8020;

@@ -36,7 +36,7 @@ Result<Uri> ParseUri(const std::string& text);
 
 // Returns the same text for all names of one place: without `.`, `..` and symbolic links, as far as
 // the path exists. A name that cannot be resolved is returned unchanged. Two URIs of one HDFS, for
-// example hdfs:// and webhdfs://, remain two places.
+// example hdfs:// and webhdfs://, remain two texts: PlaceName (file_systems.h) compares them.
 std::string CanonicalPath(const std::string& text);
 
 // Host and port of "host", "host:1" or "[::1]:1". `what` names the text in an error.

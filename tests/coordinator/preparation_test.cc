@@ -12,10 +12,13 @@ namespace espalier::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 fs::path Temporary() { return fs::path(std::getenv("TEST_TMPDIR")) / "preparation"; }
 
-Result<cluster::Submission> Prepare(const std::string& output, const std::string& train = "{}") {
+Result<cluster::Submission> Prepare(
+    const std::string& output, const std::string& train = "{}",
+    const storage::StorageOptions& storage = storage::StorageOptions{}) {
   fs::create_directories(Temporary());
   std::ofstream(Temporary() / "in.csv") << "y,x\n0,1\n1,2\n";
   return PrepareSubmission(
@@ -24,7 +27,7 @@ Result<cluster::Submission> Prepare(const std::string& output, const std::string
        .job_yaml = "name: small\npreset: none\ndata: {train: " + (Temporary() / "in.csv").string() +
                    ", label: y}\nworkers: {min: 2, max: 3}\ntrain: " + train +
                    "\noutput: " + output + "\n"},
-      storage::StorageOptions{});
+      storage);
 }
 
 TEST_CASE("a submission is parsed and listed, its output prepared") {
@@ -40,6 +43,36 @@ TEST_CASE("a submission is parsed and listed, its output prepared") {
   CHECK_FALSE(submission->star());
   CHECK(submission->input->shards.size() == 1);
   CHECK(fs::is_empty(output.parent_path()));  // the probe is deleted
+}
+
+TEST_CASE("all names of an output on an HDFS give one place") {
+  storage::FakeHdfs hdfs([](const storage::ServedRequest& r, storage::ServedReply* reply) {
+    if (r.op() == "MKDIRS" || r.op() == "RENAME")
+      *reply = storage::Reply(200, storage::FakeHdfs::kTrue);
+    if (r.op() == "LISTSTATUS") *reply = storage::Exception(404, "FileNotFoundException", r.path);
+    return r.op() == "MKDIRS" || r.op() == "RENAME" || r.op() == "LISTSTATUS";
+  });
+  const fs::path conf = Temporary() / "conf";
+  fs::create_directories(conf);
+  std::ofstream(conf / "core-site.xml")
+      << "<configuration><property><name>fs.defaultFS</name><value>hdfs://nn:9000</value>"
+         "</property><property><name>dfs.namenode.http-address</name><value>"
+      << hdfs.server.address() << "</value></property></configuration>";
+  storage::StorageOptions options = storage::Quick();
+  options.hadoop_conf_dir = conf.string();
+  const std::string place = hdfs.base + "/jobs/m";
+  for (const std::string& output : {place, "hdfs:///jobs/m"s, "hdfs://nn:9000//jobs/m/"s,
+                                    "hdfs://NN:9000/jobs/m"s, hdfs.base + "/jobs//m/"}) {
+    const auto submission = Prepare(output, "{}", options);
+    INFO(output << ": " << submission.status().ToString());
+    REQUIRE(submission.ok());
+    CHECK(submission->OutputPlace() == place);
+  }
+  for (const char* output : {"hdfs:///jobs/x/../m", "hdfs:///.reserved/.inodes/16390/m"}) {
+    const Status refused = Prepare(output, "{}", options).status();
+    INFO(refused.ToString());
+    CHECK(refused.code() == StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_CASE("paths relative to the submitter's directory are refused") {

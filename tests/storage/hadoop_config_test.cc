@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "src/storage/file_systems.h"
 #include "src/storage/name_nodes.h"
 #include "tests/storage/temporary_directory.h"
 
@@ -138,6 +139,77 @@ TEST_CASE("NameNode addresses come from configuration, URI or default") {
   CHECK(NameNodesOf("hdfs://single/p", ha) == "c:50070");
   CHECK(NameNodesOf("hdfs://a:8020/p", ha) == "a:50070");
   CHECK(NameNodesOf("hdfs://a/p", ha) == "a:50070");
+}
+
+std::string FileSystemOf(const std::string& uri, const HadoopConfig& config) {
+  const auto name = FileSystemName(ParseUri(uri).value(), config);
+  return name.ok() ? *name : name.status().message();
+}
+
+TEST_CASE("an HDFS has one name under all of its addresses") {
+  const HadoopConfig none;
+  for (const char* uri : {"hdfs://h/p", "hdfs://H:8020/p", "webhdfs://h/p", "webhdfs://h.:9870/p",
+                          "swebhdfs://h/p", "swebhdfs://h:9871/p"}) {
+    INFO(uri);
+    CHECK(FileSystemOf(uri, none) == "webhdfs://h:9870");
+  }
+  CHECK(FileSystemOf("webhdfs://h:1/p", none) == "webhdfs://h:1");
+  CHECK(FileSystemOf("hdfs://[::1]/p", none) == "webhdfs://[::1]:9870");
+  const HadoopConfig one = Config(Property("fs.defaultFS", "hdfs://h:9000") +
+                                  Property("dfs.namenode.http-address", "0.0.0.0:50070") +
+                                  Property("dfs.namenode.https-address", "h:50470"));
+  for (const char* uri : {"hdfs:///p", "hdfs:/p", "hdfs://h:9000/p", "hdfs://H:9000/p",
+                          "webhdfs://h:50070/p", "swebhdfs://h:50470/p"}) {
+    INFO(uri);
+    CHECK(FileSystemOf(uri, one) == "webhdfs://h:50070");
+  }
+  CHECK(FileSystemOf("hdfs://other:9000/p", one) == "webhdfs://other:9870");
+  const HadoopConfig ha = Config(Property("dfs.nameservices", "ns, other") +
+                                 Property("dfs.ha.namenodes.ns", "nn1,nn2") +
+                                 Property("dfs.namenode.rpc-address.ns.nn1", "a:8020") +
+                                 Property("dfs.namenode.rpc-address.ns.nn2", "b:8020") +
+                                 Property("dfs.namenode.http-address.ns.nn1", "a:50070") +
+                                 Property("dfs.namenode.https-address.ns.nn1", "a:50470") +
+                                 Property("dfs.namenode.rpc-address.other", "a:9020") +
+                                 Property("dfs.namenode.http-address.other", "a:60070") +
+                                 Property("fs.defaultFS", "hdfs://ns"));
+  for (const char* uri :
+       {"hdfs:///p", "hdfs://ns/p", "webhdfs://ns/p", "hdfs://a/p", "hdfs://A/p", "hdfs://b:8020/p",
+        "webhdfs://a:50070/p", "webhdfs://b/p", "swebhdfs://a:50470/p", "swebhdfs://b:9871/p"}) {
+    INFO(uri);
+    CHECK(FileSystemOf(uri, ha) == "hdfs://ns");
+  }
+  for (const char* uri : {"hdfs://other/p", "hdfs://a:9020/p", "webhdfs://a:60070/p"}) {
+    INFO(uri);
+    CHECK(FileSystemOf(uri, ha) == "hdfs://other");
+  }
+  CHECK(FileSystemOf("hdfs://c/p", ha) == "webhdfs://c:9870");
+}
+
+TEST_CASE("a place on an HDFS has one name") {
+  TemporaryDirectory dir;
+  dir.Put("hdfs-site.xml", Site(Property("fs.defaultFS", "hdfs://h:9000") +
+                                Property("dfs.namenode.http-address", "h:50070")));
+  StorageOptions options;
+  options.hadoop_conf_dir = dir.path();
+  const auto place = [&options](const std::string& path) { return PlaceName(path, options); };
+  for (const char* path : {"hdfs:///a/b", "hdfs:/a//b/", "hdfs://h:9000//a/b", "hdfs://H:9000/a/b/",
+                           "webhdfs://h:50070/a/b//"}) {
+    INFO(path);
+    CHECK(place(path).value() == "webhdfs://h:50070/a/b");
+  }
+  CHECK(place("hdfs:///a/B").value() != place("hdfs:///a/b").value());
+  CHECK(place("hdfs:///").value() == "webhdfs://h:50070/");
+  CHECK(place(dir / "x/../y/").value() == CanonicalPath(dir / "y"));
+  const auto refused = [&place](const std::string& path, const std::string& advice) {
+    INFO(path);
+    CHECK(place(path).status().code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(place(path).status().message(), Catch::Contains(advice));
+  };
+  refused("hdfs:///a/../b", "write the path without it");
+  refused("webhdfs://h:50070/a/./b", "write the path without it");
+  refused("hdfs:///.reserved/.inodes/16390/b", "give the usual path");
+  refused("hdfs:///a/.snapshot/s/b", "give the usual path");
 }
 
 TEST_CASE("a missing NameNode is reported with the key and the file") {
