@@ -41,6 +41,7 @@ std::string HeaderText(const CheckpointHeader& header) {
             {"accepted", std::move(accepted)},
             {"written_by", std::string("espalier ") + kVersion}};
   if (!header.compared) json["compared"] = false;
+  if (!header.writer.empty()) json["writer"] = TextToJson(header.writer);
   std::string text = json.dump();
   const size_t more = header.preprocessing.size();
   if (more == 0 || more > kCheckpointHeaderBytesMax) return text;
@@ -67,6 +68,9 @@ Result<CheckpointHeader> HeaderFromText(std::string_view text) {
   if (known("preprocessing")) {
     ESPALIER_ASSIGN_OR_RETURN(header.preprocessing,
                               TextFromJson(json["preprocessing"], "preprocessing"));
+  }
+  if (known("writer")) {
+    ESPALIER_ASSIGN_OR_RETURN(header.writer, TextFromJson(json["writer"], "writer"));
   }
   const std::pair<const char*, std::string*> texts[] = {
       {"job", &header.job},

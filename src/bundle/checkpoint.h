@@ -40,6 +40,7 @@ struct CheckpointHeader {
   // EncodePreprocessing: the columns, categories and classes of the weights. Empty: unknown,
   // because an older version wrote the checkpoint or the text was too long for a header.
   std::string preprocessing = {};
+  std::string writer = {};  // WriterName::Text; empty: an older version wrote the checkpoint
   bool operator==(const CheckpointHeader&) const = default;
 };
 

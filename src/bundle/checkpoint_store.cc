@@ -109,40 +109,70 @@ Status NothingFits(const std::string& directory, const std::vector<Status>& faul
           message + told->message()};
 }
 
-bool IsOfSameJob(const storage::FileSystem& files, const std::string& path,
-                 const CheckpointHeader& mine) {
-  const auto its = ReadOne(files, path, {}, CheckpointPart::kHeader);
-  return its.ok() && its->header.job == mine.job &&
-         its->header.data_fingerprint == mine.data_fingerprint &&
-         its->header.arithmetic_id == mine.arithmetic_id && its->header.accepted == mine.accepted;
+bool IsOfSameJob(const CheckpointHeader& its, const CheckpointHeader& mine) {
+  return its.job == mine.job && its.data_fingerprint == mine.data_fingerprint &&
+         its.arithmetic_id == mine.arithmetic_id && its.accepted == mine.accepted;
+}
+
+// Returns whether a job that was submitted after the writer's has written the checkpoint.
+bool IsOfLaterJob(const CheckpointHeader& its, const WriterName& writer) {
+  const auto its_writer = FindWriter(std::string(kTemporary) + its.writer, kTemporary);
+  return its_writer && !its_writer->IsOf(writer.job, writer.submitted_ms) &&
+         its_writer->Supersedes(writer);
+}
+
+// Deletes a file. A missing one is not an error. Stores whether it is a directory, which stays.
+Status RemoveFile(const storage::FileSystem& files, const std::string& path, bool* stays) {
+  *stays = false;
+  const Status removed = files.Delete(path);
+  if (removed.ok() || removed.code() == StatusCode::kNotFound) return {};
+  const auto found = files.Stat(path);
+  *stays = found.ok() && found->is_directory;
+  return *stays ? Status() : removed;
 }
 
 Status RemoveLeftovers(const storage::FileSystem& files, const std::string& directory,
                        const WriterName& writer) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(files, directory));
+  bool stays = false;
   for (const std::string& name : names) {
     if (!IsLeftover(name, writer)) continue;
-    ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory + "/" + name));
+    ESPALIER_RETURN_IF_ERROR(RemoveFile(files, directory + "/" + name, &stays));
   }
   return {};
 }
 
 Status Prune(const storage::FileSystem& files, const std::string& directory,
-             const CheckpointHeader& mine, int64_t keep) {
+             const CheckpointHeader& mine, int64_t keep, const WriterName& writer) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NewestFirst(files, directory));
   if (static_cast<int64_t>(names.size()) <= keep) return {};
   const std::string own = CheckpointFileName(mine.step);
   std::vector<std::pair<int, std::string>> ranked;
   for (const std::string& name : names) {
-    const bool same = name != own && IsOfSameJob(files, directory + "/" + name, mine);
-    ranked.emplace_back(name == own ? 0 : same ? 1 : 2, name);
+    if (name == own) {
+      ranked.emplace_back(0, name);
+      continue;
+    }
+    const auto its = ReadOne(files, directory + "/" + name, {}, CheckpointPart::kHeader);
+    if (its.ok() && IsOfLaterJob(its->header, writer)) continue;
+    ranked.emplace_back(its.ok() && IsOfSameJob(its->header, mine) ? 1 : 2, name);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  bool stays = false;
   for (size_t i = static_cast<size_t>(keep); i < ranked.size(); ++i) {
-    ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory + "/" + ranked[i].second));
+    ESPALIER_RETURN_IF_ERROR(RemoveFile(files, directory + "/" + ranked[i].second, &stays));
   }
   return {};
+}
+
+// Returns an error if a later job has written a checkpoint at this path.
+Status CheckReplaceable(const storage::FileSystem& files, const std::string& path,
+                        const WriterName& writer) {
+  const auto its = ReadOne(files, path, {}, CheckpointPart::kHeader);
+  if (!its.ok() || !IsOfLaterJob(its->header, writer)) return {};
+  return FailedPrecondition("a later job has written a checkpoint there (" +
+                            Printable(its->header.writer) + ")");
 }
 
 }  // namespace
@@ -157,6 +187,8 @@ std::string CheckpointFileName(int64_t step) {
   digits.insert(0, kStepDigits - std::min(kStepDigits, digits.size()), '0');
   return std::string(kPrefix) + digits + std::string(kSuffix);
 }
+
+bool IsCheckpointFileName(std::string_view name) { return StepOf(name).has_value(); }
 
 Result<FoundCheckpoint> FindCheckpoint(const storage::FileSystem& files,
                                        const std::string& directory, const CheckpointDemand& demand,
@@ -190,13 +222,16 @@ Result<std::string> WriteCheckpoint(const storage::FileSystem& files, const std:
                                     const CheckpointHeader& header, std::string_view state,
                                     int64_t keep, const WriterName& writer) {
   const std::string path = directory + "/" + CheckpointFileName(header.step);
+  CheckpointHeader whole = header;
+  whole.writer = writer.Text();
   Status done = files.MakeDirectory(directory);
   if (done.ok()) done = RemoveLeftovers(files, directory, writer);
+  if (done.ok()) done = CheckReplaceable(files, path, writer);
   if (done.ok()) {
-    done = files.WriteAtomically(path, EncodeCheckpoint(header, state), writer.Text());
+    done = files.WriteAtomically(path, EncodeCheckpoint(whole, state), writer.Text());
   }
   if (!done.ok()) return done.Wrap("the checkpoint " + path + " could not be written");
-  if (const Status pruned = Prune(files, directory, header, keep); !pruned.ok()) {
+  if (const Status pruned = Prune(files, directory, header, keep, writer); !pruned.ok()) {
     return pruned.Wrap("the checkpoint " + path +
                        " is written, but older ones could not be removed");
   }
@@ -211,7 +246,8 @@ Status RemoveUncompared(const storage::FileSystem& files, const std::string& dir
     const Status& why = read.status();
     if (why.code() == StatusCode::kNotFound || IsItsOwnFault(why)) continue;
     ESPALIER_RETURN_IF_ERROR(why);
-    if (!read->header.compared) ESPALIER_RETURN_IF_ERROR(files.RemoveTree(path));
+    bool stays = false;
+    if (!read->header.compared) ESPALIER_RETURN_IF_ERROR(RemoveFile(files, path, &stays));
   }
   return {};
 }
@@ -219,15 +255,20 @@ Status RemoveUncompared(const storage::FileSystem& files, const std::string& dir
 Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& directory,
                          const WriterName& writer) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(files, directory));
-  bool all = true;
   for (const std::string& name : names) {
-    if (!StepOf(name) && !IsLeftover(name, writer)) {
-      all = false;
-      continue;
+    const std::string path = directory + "/" + name;
+    bool stays = false;
+    if (StepOf(name)) {
+      const auto its = ReadOne(files, path, {}, CheckpointPart::kHeader);
+      stays = its.ok() && IsOfLaterJob(its->header, writer);
+    } else {
+      stays = !IsLeftover(name, writer);
     }
-    ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory + "/" + name));
+    if (!stays) ESPALIER_RETURN_IF_ERROR(RemoveFile(files, path, &stays));
   }
-  return all ? files.RemoveTree(directory) : Status::Ok();
+  // A later job may have begun in the meantime.
+  ESPALIER_ASSIGN_OR_RETURN(const auto left, NamesIn(files, directory));
+  return left.empty() ? files.RemoveTree(directory) : Status::Ok();
 }
 
 Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job) {

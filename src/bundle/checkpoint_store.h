@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -27,6 +28,8 @@ inline constexpr const char* kCheckpointsSuffix = ".checkpoints";
 std::string CheckpointDirectory(std::string run);
 // Returns, for example, "step-000001200.ckpt".
 std::string CheckpointFileName(int64_t step);
+// Returns whether a file with this name is a checkpoint, which its job removes.
+bool IsCheckpointFileName(std::string_view name);
 
 struct FoundCheckpoint {
   std::string path;
@@ -48,7 +51,9 @@ Result<FoundCheckpoint> FindCheckpoint(const storage::FileSystem& files,
 
 // Writes the checkpoint, then removes the leftovers of dead writers and all checkpoints except the
 // `keep` newest. The order is: this one, then those of the same job, data and arithmetic by step,
-// then the others. Returns its path. If the write fails, no older checkpoint has been removed.
+// then the others. Checkpoints of a later job stay and are not replaced: this writer may have been
+// paused until that job began. Directories stay, because they may be the outputs of other jobs.
+// Returns its path. If the write fails, no older checkpoint has been removed.
 Result<std::string> WriteCheckpoint(const storage::FileSystem& files, const std::string& directory,
                                     const CheckpointHeader& header, std::string_view state,
                                     int64_t keep, const WriterName& writer);
@@ -57,7 +62,7 @@ Result<std::string> WriteCheckpoint(const storage::FileSystem& files, const std:
 // because these checkpoints may be wrong.
 Status RemoveUncompared(const storage::FileSystem& files, const std::string& directory);
 
-// Removes all checkpoints, and the directory if nothing remains in it.
+// Removes all checkpoints except those of a later job, and the directory if nothing remains in it.
 Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& directory,
                          const WriterName& writer);
 

@@ -154,7 +154,9 @@ Status CheckOutputName(const std::string& output) {
   const bool of_writer =
       std::ranges::any_of(std::array{kWriting, kDraft, kFenced},
                           [&](auto marker) { return FindWriter(name, marker).has_value(); });
-  if (!of_writer && !name.ends_with(kCheckpointsSuffix)) return Status::Ok();
+  if (!of_writer && !name.ends_with(kCheckpointsSuffix) && !IsCheckpointFileName(name)) {
+    return Status::Ok();
+  }
   return InvalidArgument("output: " + output +
                          " is a name that jobs give to files next to their outputs, and remove. "
                          "Choose another name.");

@@ -278,6 +278,62 @@ TEST_CASE("only files of dead or older writers are removed") {
   }
 }
 
+TEST_CASE("jobs in each other's checkpoint directories do not clear each other") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    // The other job has its output and its checkpoints in the checkpoint directory of the first.
+    const std::string outer = place.root + "/m.checkpoints";
+    const std::string other = outer + "/step-000000015.ckpt", inner = other + ".checkpoints";
+    for (const std::string& directory : {other, outer + "/.step-1.ckpt.tmp-g1-m0-t0-job-7"}) {
+      REQUIRE(place.files->MakeDirectory(directory).ok());
+      REQUIRE(place.files->CreateExclusively(directory + "/model.json", "{}").ok());
+    }
+    const WriterName writer{{8}, {1}, 0};
+    REQUIRE(WriteCheckpoint(*place.files, inner, Header(10), StateOf(10), 1, writer).ok());
+    Write(place, 10, 1);
+    Write(place, 20, 1);
+    CHECK(RemoveUncompared(*place.files, outer).ok());
+    CHECK(RemoveCheckpoints(*place.files, outer, kWriter).ok());
+    CHECK(place.Names("m.checkpoints") ==
+          std::vector<std::string>{".step-1.ckpt.tmp-g1-m0-t0-job-7", "step-000000015.ckpt",
+                                   "step-000000015.ckpt.checkpoints"});
+    CHECK(place.files->Stat(other + "/model.json").ok());
+    CHECK(place.files->Stat(inner + "/" + CheckpointFileName(10)).ok());
+    Write(place, 30);
+    CHECK(RemoveCheckpoints(*place.files, inner, writer).ok());
+    CHECK(!place.files->Stat(inner).ok());
+    CHECK(Find(place, Demand()).status().code() != StatusCode::kNotFound);
+    CHECK(place.files->Stat(outer + "/" + CheckpointFileName(30)).ok());
+  }
+}
+
+TEST_CASE("a paused job does not clear the checkpoints of a later one") {
+  const WriterName earlier{{7}, {3}, 0, 1000}, later{{9}, {1}, 0, 2000};
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const std::string directory = place.root + "/m.checkpoints";
+    const CheckpointHeader other = Header(50, Job(32));
+    const std::string at_50 = Write(place, 50, 2, &other, later);
+    CHECK(Find(place, Demand(Job(32)))->checkpoint.header.writer == later.Text());
+    // The earlier job continues: it keeps its own checkpoints and writes none over the other.
+    Write(place, 10, 1, nullptr, earlier);
+    Write(place, 20, 1, nullptr, earlier);
+    CHECK(place.Names("m.checkpoints") ==
+          std::vector<std::string>{"step-000000020.ckpt", "step-000000050.ckpt"});
+    const Status refused =
+        WriteCheckpoint(*place.files, directory, Header(50), StateOf(50), 2, earlier).status();
+    CHECK(refused.code() == StatusCode::kFailedPrecondition);
+    CHECK_THAT(refused.ToString(), Contains(later.Text()));
+    CHECK(RemoveCheckpoints(*place.files, directory, earlier).ok());
+    CHECK(place.Names("m.checkpoints") == std::vector<std::string>{"step-000000050.ckpt"});
+    CHECK(Find(place, Demand(Job(32)))->path == at_50);
+    // The later job removes all.
+    Write(place, 10, 5, nullptr, earlier);
+    CHECK(RemoveCheckpoints(*place.files, directory, later).ok());
+    CHECK(!place.files->Stat(directory).ok());
+  }
+}
+
 TEST_CASE("a writer that dies leaves old checkpoints or the new one") {
   for (const Place& place : MakePlaces()) {
     int changes = 0;

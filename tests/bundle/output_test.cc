@@ -39,14 +39,16 @@ TEST_CASE("overwrite replaces a bundle and nothing else") {
 
 TEST_CASE("an output may not have a name that another job removes") {
   const storage::TemporaryDirectory s;
-  for (const char* name : {"m.checkpoints", "m.checkpoints/", "m.writing-g1-m0-t7000-job-7",
-                           "m.draft-g1-m4-t7000-job-7", "m.fenced-g1-m5-t7000-job-7"}) {
+  for (const char* name :
+       {"m.checkpoints", "m.checkpoints/", "m.checkpoints/step-000000010.ckpt",
+        "m.writing-g1-m0-t7000-job-7", "m.draft-g1-m4-t7000-job-7", "m.fenced-g1-m5-t7000-job-7"}) {
     INFO(name);
     CHECK(Check(s / name, false).code() == StatusCode::kInvalidArgument);
     CHECK(Check(s / name, true).code() == StatusCode::kInvalidArgument);
   }
   CHECK(Check(s / "m.writing-4", false).ok());
   CHECK(Check(s / "m.draft", false).ok());
+  CHECK(Check(s / "m.checkpoints/n", false).ok());
 }
 
 TEST_CASE("neither a file nor a README alone is taken for a bundle") {
