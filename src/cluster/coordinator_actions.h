@@ -25,6 +25,8 @@ using RequestId = Number<struct RequestIdTag>;  // a client call that waits for 
 struct Requester {
   std::string name;    // owner of the jobs that it submits; empty on a plain-text cluster
   bool admin = false;  // may end every job
+  // Address without the port, if the client has no name. Limits count clients by it.
+  std::string address = {};
 };
 
 // ---- events ----------------------------------------------------------------------------------
@@ -326,6 +328,7 @@ struct FenceWork {
   int64_t submitted_ms = 0;  // milliseconds since 1970
   std::string output, request_id;
   spec::StorageTokens tokens = {};
+  std::string owner = {};  // of the job; empty: none
 };
 
 // Reads the output after a root has reported that its model is in place, off the control loop. The
@@ -335,6 +338,7 @@ struct CheckWork {
   int64_t submitted_ms = 0;  // milliseconds since 1970
   std::string output, request_id, weights_sha256;
   spec::StorageTokens tokens = {};
+  std::string owner = {};  // of the job; empty: none
 };
 
 // Clears away an ended job. The shell waits for any MergeWork of the job. Then it removes the files
@@ -358,6 +362,7 @@ struct TokenWork {
   JobId job;
   spec::StorageToken token;
   bool cancel = false;
+  std::string owner = {};  // of the job; empty: none, or the job is forgotten
 };
 
 struct LogLine {

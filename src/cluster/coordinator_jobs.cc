@@ -162,7 +162,8 @@ void CoordinatorCore::On(const CancelJob& event) {
   if (!job->cancelling) {
     job->cancelling = Cancelling{{}, Printable(event.reason, 200), now_ms_};
     out_.fence.push_back({event.job, job->snapshot.submitted_ms, job->submission.output,
-                          job->submission.client_request_id, job->submission.tokens});
+                          job->submission.client_request_id, job->submission.tokens,
+                          job->submission.owner});
   }
   job->cancelling->requests.push_back(event.request);
 }

@@ -211,7 +211,7 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
   const Submission& submission = job.submission;
   out_.check.push_back({job.snapshot.job, job.snapshot.submitted_ms, submission.output,
                         submission.client_request_id, message.result.weights_sha256,
-                        submission.tokens});
+                        submission.tokens, submission.owner});
 }
 
 void CoordinatorCore::On(const OutputChecked& event) {

@@ -21,7 +21,8 @@ void CoordinatorCore::CheckTokens() {
   for (auto& [id, job] : jobs_) {
     if (spec::IsFinal(job.snapshot.state)) continue;
     for (const spec::StorageToken& token : job.submission.tokens) {
-      if (job.tokens.Begin(token.file_system, now_ms_)) out_.tokens.push_back({id, token, false});
+      if (!job.tokens.Begin(token.file_system, now_ms_)) continue;
+      out_.tokens.push_back({id, token, false, job.submission.owner});
     }
   }
 }
@@ -31,7 +32,10 @@ void CoordinatorCore::On(const TokenKept& event) {
   const bool over = job == nullptr || spec::IsFinal(job->snapshot.state);
   if (over) {  // a new token is useless now; clearing may need the old one
     if (event.result.ok() && (job == nullptr || !HasToken(job->submission, event.result->text))) {
-      out_.tokens.push_back({event.job, {event.file_system, event.result->text}, true});
+      out_.tokens.push_back({event.job,
+                             {event.file_system, event.result->text},
+                             true,
+                             job == nullptr ? "" : job->submission.owner});
     }
     return;
   }
@@ -82,7 +86,7 @@ void CoordinatorCore::SendTokens(const JobRecord& job, const Worker& worker) {
 
 void CoordinatorCore::CancelTokens(JobRecord& job) {
   for (spec::StorageToken& token : job.submission.tokens) {
-    out_.tokens.push_back({job.snapshot.job, std::move(token), true});
+    out_.tokens.push_back({job.snapshot.job, std::move(token), true, job.submission.owner});
   }
   job.submission.tokens.clear();
   job.tokens.Clear();

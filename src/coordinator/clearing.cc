@@ -12,11 +12,6 @@
 namespace espalier::coordinator {
 namespace {
 
-std::string FileSystemOf(const cluster::ClearWork& work) {
-  const Result<storage::Uri> uri = storage::ParseUri(work.output);
-  return uri.ok() ? uri->prefix : std::string();
-}
-
 bool IsAway(const Status& done) {
   return done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded;
 }
@@ -34,6 +29,11 @@ std::string Words(const cluster::ClearWork& work, const std::string& what, const
 }
 
 }  // namespace
+
+std::string FileSystemOf(const std::string& path) {
+  const Result<storage::Uri> uri = storage::ParseUri(path);
+  return uri.ok() ? uri->prefix : std::string();
+}
 
 void Clearing::Add(cluster::ClearWork work) {
   {
@@ -112,12 +112,12 @@ bool Clearing::Ended(Item item, const Status& done) {
               done));
   }
   item.due_ms = now_ms + kClearAwayMs;
-  const std::string file_system = FileSystemOf(item.work);
+  const std::string file_system = FileSystemOf(item.work.output);
   waiting_.push_back(std::move(item));
   if (!IsAway(done)) return false;
   for (Item& other : waiting_) {
     const bool waits = other.away || other.work.again;
-    if (!waits || FileSystemOf(other.work) != file_system) continue;
+    if (!waits || FileSystemOf(other.work.output) != file_system) continue;
     other.due_ms = now_ms + kClearAwayMs;
     other.away = true;
   }

@@ -33,6 +33,9 @@ inline constexpr int64_t kClearSoonMs = 500;         // until another attempt
 inline constexpr int64_t kClearTriesMs = 10'000;     // limit for these attempts
 inline constexpr int64_t kClearAwayMs = 5 * 60'000;  // the same for an unreachable file system
 
+// Returns the file system of a path, like "hdfs://host:8020", or "" for a local or malformed one.
+std::string FileSystemOf(const std::string& path);
+
 class Clearing {
  public:
   struct Hooks {

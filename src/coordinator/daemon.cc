@@ -139,8 +139,8 @@ CoordinatorDaemon::CoordinatorDaemon(const config::CoordinatorOptions& options,
           })),
       pool_(std::make_unique<JobPool>(1)),
       merging_(std::make_unique<JobPool>(1)),
-      keeping_tokens_(std::make_unique<JobPool>(kTokenThreads)),
-      fencing_(std::make_unique<JobPool>(kFenceThreads)) {
+      keeping_tokens_(std::make_unique<FairPool>(kTokenThreads)),
+      fencing_(std::make_unique<FairPool>(kFenceThreads)) {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGHUP);
@@ -333,9 +333,9 @@ Status CoordinatorDaemon::CheckTokens(const spec::SubmitRequest& request) const 
       "their own and submit without a Kerberos ticket");
 }
 
-void CoordinatorDaemon::StartSubmission(const std::string& owner, spec::SubmitRequest request,
+void CoordinatorDaemon::StartSubmission(const cluster::Requester& by, spec::SubmitRequest request,
                                         rpc::CallerGone gone, rpc::Done<JobId> done) {
-  const std::string key = cluster::RequestKey(owner, request.client_request_id);
+  const std::string key = cluster::RequestKey(by.name, request.client_request_id);
   if (const auto known = core_.FindSubmission(key)) {
     const cluster::RequestId again{next_request_++};
     replies_[again] = {std::move(done)};
@@ -349,7 +349,7 @@ void CoordinatorDaemon::StartSubmission(const std::string& owner, spec::SubmitRe
     done(outbox_.room());
     return;
   }
-  intake_->Add(owner, std::move(request), std::move(gone), std::move(done));
+  intake_->Add(by, std::move(request), std::move(gone), std::move(done));
 }
 
 void CoordinatorDaemon::EndSubmission(cluster::Submission submission,

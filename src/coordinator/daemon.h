@@ -7,8 +7,10 @@
 // - The threads of the intake read the files that a submission needs.
 // - One thread merges results and clears away leftovers. This may be long and must not delay
 //   submissions.
-// - A few threads renew delegation tokens, which waits for KDCs.
-// - A few threads fence and check the outputs of training jobs, which waits for storage.
+// - A few threads renew delegation tokens, which waits for KDCs. One owner, or one file system,
+//   takes at most half of them.
+// - A few threads fence and check the outputs of training jobs, which waits for storage, with the
+//   same limit.
 #pragma once
 
 #include <atomic>
@@ -20,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,7 @@
 #include "src/cluster/coordinator_core.h"
 #include "src/config/daemon_options.h"
 #include "src/coordinator/clearing.h"
+#include "src/coordinator/fair_pool.h"
 #include "src/coordinator/intake.h"
 #include "src/coordinator/journal.h"
 #include "src/coordinator/outbox.h"
@@ -92,8 +96,8 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
   void Feed(const cluster::CoordinatorEvent& event);
   void Perform(cluster::CoordinatorActions actions);
   void Act(cluster::CoordinatorActions actions);
-  void StartSubmission(const std::string& owner, spec::SubmitRequest request, rpc::CallerGone gone,
-                       rpc::Done<JobId> done);
+  void StartSubmission(const cluster::Requester& by, spec::SubmitRequest request,
+                       rpc::CallerGone gone, rpc::Done<JobId> done);
   void EndSubmission(cluster::Submission submission, std::vector<rpc::Done<JobId>> callers);
   void StartMerge(cluster::MergeWork work);
   void StartFence(cluster::FenceWork work);
@@ -109,6 +113,7 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
   void TellNext();
   Status CheckTokens(const spec::SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);
+  void OnPool(FairPool& pool, std::set<std::string> groups, std::function<void()> work);
   void TickLater();
   void TellStatus();
   bool IdleTooLong();
@@ -150,8 +155,8 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<JobPool> pool_;
   std::unique_ptr<JobPool> merging_;
-  std::unique_ptr<JobPool> keeping_tokens_;
-  std::unique_ptr<JobPool> fencing_;
+  std::unique_ptr<FairPool> keeping_tokens_;
+  std::unique_ptr<FairPool> fencing_;
 };
 
 }  // namespace espalier::coordinator

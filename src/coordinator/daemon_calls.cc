@@ -33,13 +33,13 @@ void CoordinatorDaemon::OnSubmit(cluster::Requester by, spec::SubmitRequest requ
                                  rpc::CallerGone gone, rpc::Done<JobId> done) {
   boost::asio::post(loop_, [this, by = std::move(by), request = std::move(request),
                             gone = std::move(gone), done = std::move(done)]() mutable {
-    StartSubmission(by.name, std::move(request), std::move(gone), std::move(done));
+    StartSubmission(by, std::move(request), std::move(gone), std::move(done));
   });
 }
 
 void CoordinatorDaemon::OnRenewer(rpc::Done<std::string> done) {
   boost::asio::post(loop_, [this, done = std::move(done)]() mutable {
-    OnPool(*keeping_tokens_, [this, done = std::move(done)] {
+    OnPool(*keeping_tokens_, {"the own principal"}, [this, done = std::move(done)] {
       const Result<std::string> own =
           storage::OwnPrincipal({PatienceOfIntake(storage_).webhdfs.http.reply_ms, {}});
       done(own.ok() ? own : Result<std::string>(FailedPrecondition(own.status().message())));

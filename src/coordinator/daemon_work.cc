@@ -1,6 +1,8 @@
 // CoordinatorDaemon: work on pools, which reads and writes files or waits for other services.
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -15,11 +17,27 @@ namespace {
 constexpr int64_t kAwaitMs = 10;
 constexpr int64_t kClearLimitMs = 10'000;
 
+// Returns the groups of work on a file system for a job of `owner`.
+std::set<std::string> Groups(const std::string& owner, const std::string& file_system) {
+  std::set<std::string> groups = {"file system " + file_system};
+  if (!owner.empty()) groups.insert("owner " + owner);
+  return groups;
+}
+
 }  // namespace
 
 void CoordinatorDaemon::OnPool(JobPool& pool, std::function<void()> work) {
   ++busy_;
   pool.Submit([this, work = std::move(work)] {
+    work();
+    --busy_;
+  });
+}
+
+void CoordinatorDaemon::OnPool(FairPool& pool, std::set<std::string> groups,
+                               std::function<void()> work) {
+  ++busy_;
+  pool.Submit(std::move(groups), [this, work = std::move(work)] {
     work();
     --busy_;
   });
@@ -51,7 +69,8 @@ void CoordinatorDaemon::StartMerge(cluster::MergeWork work) {
 }
 
 void CoordinatorDaemon::StartFence(cluster::FenceWork work) {
-  OnPool(*fencing_, [this, work = std::move(work)] {
+  std::set<std::string> groups = Groups(work.owner, FileSystemOf(work.output));
+  OnPool(*fencing_, std::move(groups), [this, work = std::move(work)] {
     cluster::OutputFenced fenced{
         work.job, FenceJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
     boost::asio::post(loop_, [this, fenced = std::move(fenced)] { Feed(fenced); });
@@ -59,7 +78,8 @@ void CoordinatorDaemon::StartFence(cluster::FenceWork work) {
 }
 
 void CoordinatorDaemon::StartCheck(cluster::CheckWork work) {
-  OnPool(*fencing_, [this, work = std::move(work)] {
+  std::set<std::string> groups = Groups(work.owner, FileSystemOf(work.output));
+  OnPool(*fencing_, std::move(groups), [this, work = std::move(work)] {
     cluster::OutputChecked checked{
         work.job, CheckJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
     boost::asio::post(loop_, [this, checked = std::move(checked)] { Feed(checked); });
@@ -70,7 +90,8 @@ Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
   Clearing::Hooks hooks;
   hooks.now_ms = [this] { return NowMs(); };
   hooks.submit = [this](spec::JobKind kind, std::function<void()> work) {
-    OnPool(kind == spec::JobKind::kTrain ? *fencing_ : *merging_, std::move(work));
+    if (kind == spec::JobKind::kTrain) return OnPool(*fencing_, {}, std::move(work));
+    OnPool(*merging_, std::move(work));
   };
   hooks.clear = [this](const cluster::ClearWork& work) {
     storage::StorageOptions storage = WithTokens(PatienceOfIntake(storage_), work.tokens);
@@ -89,7 +110,8 @@ Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
 }
 
 void CoordinatorDaemon::StartTokenWork(cluster::TokenWork work) {
-  OnPool(*keeping_tokens_, [this, work = std::move(work)] {
+  std::set<std::string> groups = Groups(work.owner, work.token.file_system);
+  OnPool(*keeping_tokens_, std::move(groups), [this, work = std::move(work)] {
     const storage::StorageOptions storage = PatienceOfIntake(storage_);
     if (work.cancel) {
       const Status done = CancelToken(work.token, storage);

@@ -57,51 +57,76 @@ Intake::Intake(const storage::StorageOptions& storage, const IntakeLimits& limit
 
 Intake::~Intake() { Close(); }
 
-void Intake::Add(const std::string& owner, spec::SubmitRequest request, rpc::CallerGone gone,
+int Intake::Group::Share(int all) const {
+  return std::max(1, caller && file_system ? all / 4 : all / 2);
+}
+
+// Returns "of 'ann' wait for hdfs://a:8020", for example.
+std::string Intake::Group::ToString() const {
+  const std::string of = caller ? "of " + *caller + " " : "";
+  if (!file_system) return of + "are being read";
+  return of + "wait for " +
+         (file_system->empty() ? "the default file system" : Printable(*file_system, 200));
+}
+
+std::vector<Intake::Group> Intake::GroupsOf(const cluster::Requester& by,
+                                            const std::string& job_yaml) {
+  const std::string caller = by.name.empty() ? "the client at " + Printable(by.address, 128)
+                                             : "'" + Printable(by.name, 128) + "'";
+  std::vector<Group> groups = {{caller, {}}};
+  for (const std::string& name : FileSystemsNamed(job_yaml)) {
+    groups.push_back({caller, name});
+    groups.push_back({{}, name});
+  }
+  return groups;
+}
+
+Status Intake::CheckLimits(const std::vector<Group>& groups) const {
+  if (reading_ >= limits_.reading_max) {
+    return ResourceExhausted(
+        "too many submissions are being read: " + std::to_string(reading_) +
+        ", the limit of this coordinator is " + std::to_string(limits_.reading_max) +
+        "; submit again in a moment (its log shows whether storage is unreachable)");
+  }
+  for (const Group& group : groups) {
+    const auto load = loads_.find(group);
+    const int taken = load == loads_.end() ? 0 : load->second.taken;
+    const int most = group.Share(limits_.reading_max);
+    if (taken < most) continue;
+    return ResourceExhausted("too many submissions " + group.ToString() + " (found " +
+                             std::to_string(taken) + ", expected fewer than " +
+                             std::to_string(most) +
+                             "). Submit again in a moment. The coordinator's log reports "
+                             "unreachable storage.");
+  }
+  return Status::Ok();
+}
+
+void Intake::Add(const cluster::Requester& by, spec::SubmitRequest request, rpc::CallerGone gone,
                  rpc::Done<JobId> done) {
-  request.client_request_id = cluster::RequestKey(owner, request.client_request_id);
+  request.client_request_id = cluster::RequestKey(by.name, request.client_request_id);
   const auto it = by_key_.find(request.client_request_id);
   if (it != by_key_.end()) {
     it->second.callers.push_back({std::move(gone), std::move(done)});
     return;
   }
-  if (reading_ >= limits_.reading_max) {
-    done(ResourceExhausted(
-        "too many submissions are being read: " + std::to_string(reading_) +
-        ", the limit of this coordinator is " + std::to_string(limits_.reading_max) +
-        "; submit again in a moment (its log shows whether storage is unreachable)"));
-    return;
-  }
-  std::set<std::string> file_systems = FileSystemsNamed(request.job_yaml);
-  for (const std::string& name : file_systems) {
-    const auto load = by_file_system_.find(name);
-    const int taken = load == by_file_system_.end() ? 0 : load->second.taken;
-    const int most = std::max(1, limits_.reading_max / 2);
-    if (taken < most) continue;
-    done(ResourceExhausted("too many submissions wait for " +
-                           (name.empty() ? "the default file system" : Printable(name, 200)) +
-                           " (found " + std::to_string(taken) + ", expected fewer than " +
-                           std::to_string(most) +
-                           "). Submit again in a moment. The coordinator's log reports unreachable "
-                           "storage."));
-    return;
-  }
+  std::vector<Group> groups = GroupsOf(by, request.job_yaml);
+  if (Status s = CheckLimits(groups); !s.ok()) return done(s);
   ++reading_;
   Reading& reading = by_key_[request.client_request_id];
-  reading.owner = owner;
+  reading.owner = by.name;
   reading.callers.push_back({std::move(gone), std::move(done)});
   reading.dropped = std::make_shared<std::atomic<bool>>(false);
-  for (const std::string& name : file_systems) ++by_file_system_[name].taken;
-  waiting_.push_back({owner, std::move(request), std::move(file_systems), reading.dropped});
+  for (const Group& group : groups) ++loads_[group].taken;
+  waiting_.push_back({by.name, std::move(request), std::move(groups), reading.dropped});
   ReadNext();
 }
 
-// Starts waiting submissions, oldest first, within the limits of their file systems.
+// Starts waiting submissions, oldest first, within the limits of their groups.
 void Intake::ReadNext() {
-  const int most = std::max(1, limits_.threads / 2);
   const auto may = [&](const Waiting& w) {
-    return std::all_of(w.file_systems.begin(), w.file_systems.end(), [&](const std::string& name) {
-      return by_file_system_[name].reading < most;
+    return std::all_of(w.groups.begin(), w.groups.end(), [&](const Group& group) {
+      return loads_[group].reading < group.Share(limits_.threads);
     });
   };
   for (auto it = waiting_.begin(); it != waiting_.end();) {
@@ -109,7 +134,7 @@ void Intake::ReadNext() {
       ++it;
       continue;
     }
-    for (const std::string& name : it->file_systems) ++by_file_system_[name].reading;
+    for (const Group& group : it->groups) ++loads_[group].reading;
     pool_.Submit([this, waiting = std::move(*it)] { Read(waiting); });
     it = waiting_.erase(it);
   }
@@ -131,13 +156,13 @@ void Intake::Read(const Waiting& waiting) {
 }
 
 void Intake::GiveUpPlace(const Waiting& waiting) {
-  for (const std::string& name : waiting.file_systems) {
-    if (--by_file_system_[name].taken == 0) by_file_system_.erase(name);
+  for (const Group& group : waiting.groups) {
+    if (--loads_[group].taken == 0) loads_.erase(group);
   }
 }
 
 void Intake::End(const Waiting& read, Result<cluster::Submission> prepared) {
-  for (const std::string& name : read.file_systems) --by_file_system_[name].reading;
+  for (const Group& group : read.groups) --loads_[group].reading;
   GiveUpPlace(read);
   ReadNext();
   DropAbandoned();

@@ -5,8 +5,11 @@
 // It drops a submission that was withdrawn, or whose callers have all gone. So no job starts whose
 // submitter received a failure.
 //
-// Submissions on one file system take at most half of the threads and half of the places, so an
-// unreachable file system does not block jobs on others. Each spelling of a name counts separately.
+// Submissions of one caller take at most half of the threads and half of the places. So do
+// submissions on one file system, and submissions of one caller on one file system take at most a
+// quarter. An unreachable file system thus blocks neither jobs on others nor other callers. Each
+// spelling of a file system's name counts separately. A caller counts by its name, or by its
+// address if it has no name.
 //
 // Thread rule: all calls from the thread to which `post` brings calls. busy() is safe from any
 // thread.
@@ -17,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -54,10 +58,10 @@ class Intake {
   // Waits for the submissions being read.
   ~Intake();
 
-  // Adds a submission. If one of the same owner with the same id is being read already, adds one
-  // more caller to it. Answers an invalid submission at once, and one beyond the limit with
-  // kResourceExhausted.
-  void Add(const std::string& owner, spec::SubmitRequest request, rpc::CallerGone gone,
+  // Adds a submission of `by`, the owner of the job. If one of the same owner with the same id is
+  // being read already, adds one more caller to it. Answers an invalid submission at once, and one
+  // beyond a limit with kResourceExhausted.
+  void Add(const cluster::Requester& by, spec::SubmitRequest request, rpc::CallerGone gone,
            rpc::Done<JobId> done);
   // Drops a submission with that id while it is being read, if the requester is its owner or an
   // admin.
@@ -80,18 +84,29 @@ class Intake {
     std::vector<Caller> callers;
     std::shared_ptr<std::atomic<bool>> dropped;  // ends the waits of the reading thread
   };
+  // Submissions with a common limit: those of a caller, on a file system, or of a caller on a file
+  // system. At least one is set.
+  struct Group {
+    std::optional<std::string> caller, file_system;
+    auto operator<=>(const Group&) const = default;
+    // Returns the share of this group in a number of threads or places.
+    int Share(int all) const;
+    std::string ToString() const;
+  };
   // A submission that waits for a thread.
   struct Waiting {
     std::string owner;
     spec::SubmitRequest request;  // its id is the key
-    std::set<std::string> file_systems;
+    std::vector<Group> groups;
     std::shared_ptr<std::atomic<bool>> dropped;
   };
-  // Number of submissions on one file system.
+  // Number of submissions in one group.
   struct Load {
     int taken = 0;    // waiting or being read
     int reading = 0;  // being read
   };
+  static std::vector<Group> GroupsOf(const cluster::Requester& by, const std::string& job_yaml);
+  Status CheckLimits(const std::vector<Group>& groups) const;
   void Drop(const std::string& key);
   void ReadNext();
   void GiveUpPlace(const Waiting& waiting);
@@ -104,7 +119,7 @@ class Intake {
   const Ready ready_;
   std::map<std::string, Reading> by_key_;  // RequestKey
   std::deque<Waiting> waiting_;
-  std::map<std::string, Load> by_file_system_;
+  std::map<Group, Load> loads_;
   std::atomic<int> reading_{0};  // includes waiting submissions and dropped ones still being read
   JobPool pool_;                 // last: its jobs refer to the members above
 };

@@ -109,7 +109,7 @@ std::string Caller::Key() const {
 }
 
 cluster::Requester Caller::AsRequester() const {
-  if (!known) return {.name = {}, .admin = true};
+  if (!known) return {.name = {}, .admin = true, .address = Key()};
   const auto named = identity.names.find(security::Role::kOperator);
   const auto admin = identity.names.find(security::Role::kAdmin);
   const bool is_admin = admin != identity.names.end();

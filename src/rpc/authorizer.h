@@ -51,8 +51,8 @@ struct Caller {
   // Returns the key by which calls are counted: the identity, or the address without its port if
   // the caller is not known.
   std::string Key() const;
-  // Returns the caller as the coordinator core represents it. On a plain server it has no name and
-  // all rights.
+  // Returns the caller as the coordinator core represents it. On a plain server it has no name, all
+  // rights, and its Key as the address.
   cluster::Requester AsRequester() const;
   // Returns whether the caller may attach under this worker name.
   bool MayAttachAs(const std::string& worker_name) const;

@@ -49,11 +49,16 @@ struct Desk {
           for (const auto& done : callers) done(JobId{ready.size()});
         });
   }
-  // Adds a request. `done` stores the result in `answers` by the caller's name.
+  // Adds a request. `done` stores the result in `answers` by the caller's name. A caller without an
+  // owner's name has its own address.
   void Add(const spec::SubmitRequest& request, const std::string& caller = "caller",
            const std::string& owner = "") {
+    AddFrom({.name = owner, .address = caller}, request, caller);
+  }
+  void AddFrom(const cluster::Requester& by, const spec::SubmitRequest& request,
+               const std::string& caller) {
     intake->Add(
-        owner, request, [this, caller] { return gone.count(caller) > 0; },
+        by, request, [this, caller] { return gone.count(caller) > 0; },
         [this, caller](Result<JobId> answer) { answers.emplace(caller, std::move(answer)); });
   }
   void RunOne() {
@@ -128,6 +133,50 @@ TEST_CASE("the limit of concurrent submissions is reported") {
   desk.Add(Request("surplus"), "surplus");
   CHECK(desk.answers.at("surplus").status().code() == StatusCode::kResourceExhausted);
   CHECK_THAT(desk.answers.at("surplus").status().message(), Says("too many submissions ... 2"));
+}
+
+TEST_CASE("one caller cannot block the submissions of another") {
+  storage::FakeHdfs hdfs(IsStarting);
+  Desk desk(kForever);
+  constexpr int kSubmissions = 130;
+  for (int i = 0; i < kSubmissions; ++i) {
+    const std::string id = "a" + std::to_string(i);
+    desk.Add(Request(id, i % 2 == 0 ? hdfs.base : "webhdfs://127.0.0.1:1"), id, "ann");
+  }
+  const IntakeLimits limits;
+  CHECK(static_cast<int>(desk.answers.size()) >= kSubmissions - limits.reading_max / 2);
+  const Status refused = desk.answers.rbegin()->second.status();
+  CHECK(refused.code() == StatusCode::kResourceExhausted);
+  CHECK_THAT(refused.message(), Says("too many submissions of 'ann' ... Submit again in a moment"));
+  desk.Add(Request("local"), "local", "bob");
+  while (desk.answers.count("local") == 0) desk.RunOne();
+  CHECK(desk.answers.at("local").ok());
+  desk.Add(Request("same", hdfs.base), "same", "bob");  // has a place on the same file system
+  CHECK(desk.answers.count("same") == 0);
+}
+
+TEST_CASE("a caller's submissions on other storage pass its slow ones") {
+  storage::FakeHdfs hdfs(IsStarting);
+  Desk desk(kForever, {.threads = 4, .reading_max = 16});
+  for (const char* name : {"a", "b", "c", "d"}) desk.Add(Request(name, hdfs.base), name, "ann");
+  desk.Add(Request("local"), "local", "ann");
+  desk.RunOne();
+  CHECK(desk.answers.at("local").ok());
+  desk.Add(Request("e", hdfs.base), "e", "ann");
+  CHECK_THAT(desk.answers.at("e").status().message(),
+             Says("too many submissions of 'ann' wait for " + hdfs.base +
+                  " (found 4, expected fewer ..."));
+}
+
+TEST_CASE("callers without names count by their address") {
+  storage::FakeHdfs hdfs(IsStarting);
+  Desk desk(kForever, {.threads = 4, .reading_max = 8});
+  const cluster::Requester one{.address = "ipv4:10.0.0.1"}, other{.address = "ipv4:10.0.0.2"};
+  for (const char* name : {"a", "b", "c"}) desk.AddFrom(one, Request(name, hdfs.base), name);
+  desk.AddFrom(other, Request("d", hdfs.base), "d");
+  CHECK(desk.answers.size() == 1);
+  CHECK_THAT(desk.answers.at("c").status().message(),
+             Says("too many submissions of the client at ipv4:10.0.0.1 wait for ..."));
 }
 
 TEST_CASE("FileSystemsNamed finds the file systems of a job text") {

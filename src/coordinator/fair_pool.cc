@@ -1,0 +1,55 @@
+#include "src/coordinator/fair_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier::coordinator {
+
+FairPool::FairPool(int threads) : threads_(threads), pool_(threads) {}
+
+FairPool::~FairPool() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return running_ == 0 && waiting_.empty(); });
+}
+
+void FairPool::Submit(std::set<std::string> groups, std::function<void()> work) {
+  std::lock_guard lock(mutex_);
+  waiting_.push_back({std::move(groups), std::move(work)});
+  StartLocked();
+}
+
+// Starts the work that has a thread, oldest first.
+void FairPool::StartLocked() {
+  const int most = std::max(1, threads_ / 2);
+  const auto may = [&](const Item& item) {
+    return std::all_of(item.groups.begin(), item.groups.end(), [&](const std::string& group) {
+      const auto it = running_by_group_.find(group);
+      return it == running_by_group_.end() || it->second < most;
+    });
+  };
+  for (auto it = waiting_.begin(); it != waiting_.end() && running_ < threads_;) {
+    if (!may(*it)) {
+      ++it;
+      continue;
+    }
+    ++running_;
+    for (const std::string& group : it->groups) ++running_by_group_[group];
+    pool_.Submit([this, item = std::move(*it)] { Run(item); });
+    it = waiting_.erase(it);
+  }
+}
+
+// Runs on a thread of the pool.
+void FairPool::Run(const Item& item) {
+  item.work();
+  std::lock_guard lock(mutex_);
+  --running_;
+  for (const std::string& group : item.groups) {
+    const auto it = running_by_group_.find(group);
+    if (--it->second == 0) running_by_group_.erase(it);
+  }
+  StartLocked();
+  ended_.notify_all();
+}
+
+}  // namespace espalier::coordinator
