@@ -61,8 +61,8 @@ struct ScoringSubmission {
   std::string model_sha256 = {};
 };
 
-// A job that the shell has parsed, with its input listed and its output reserved. The core drops
-// `job_yaml` and `input` when the job ends.
+// A job that the shell has parsed, with its input listed and its output reserved. The core keeps
+// `input` only while the job has workers. It drops `job_yaml` and `packed_input` when the job ends.
 struct Submission {
   std::string client_request_id;  // RequestKey of the owner and the client's id
   std::string job_yaml;
@@ -82,6 +82,9 @@ struct Submission {
   std::string owner = {};
   // The job as it was submitted, if the profiling pass completes it; otherwise empty.
   std::string asked_yaml = {};
+  // PackPlan of `input`, from which the core and the journal restore it (packed_plan.h). Null: the
+  // shell has just made the plan, or an earlier version wrote it to the journal.
+  std::shared_ptr<const std::string> packed_input = {};
   const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }
   const TrainingSubmission* training() const { return std::get_if<TrainingSubmission>(&work); }
   const ScoringSubmission* scoring() const { return std::get_if<ScoringSubmission>(&work); }
@@ -95,7 +98,7 @@ struct Submission {
 // Equal ids of different owners give different keys. Without an owner, the key is the client's id.
 std::string RequestKey(const std::string& owner, const std::string& client_request_id);
 
-// Returns the approximate memory of a job's YAML, file list and shard list, in bytes.
+// Returns the approximate memory of a job's YAML, packed input and input, in bytes.
 int64_t PlanBytes(const Submission& submission);
 
 struct Submit {

@@ -88,10 +88,11 @@ struct CoordinatorCoreOptions : spec::CoordinatorLimits {
   int64_t merges_tried_max = 2;        // coordinator lives that may end during the merge of one job
   int64_t cancel_timeout_ms = 10'000;  // limit for fencing the output of a job to be cancelled
   int64_t check_timeout_ms = 30'000;  // limit for checking the output of a job that reports its end
-  int64_t plans_bytes_max = int64_t{512} << 20;  // limit over all unfinished jobs (PlanBytes)
-  int64_t history_rows_max = kHistoryRowsMax;    // limit per job; the oldest rows are dropped first
-  int64_t skipped_rows_kept_max = 20;            // positions of skipped rows, per shard
-  int64_t confusion_bytes_max = 64 << 20;        // limit over ended jobs; the newest job is exempt
+  // Limit over all unfinished jobs (PlanBytes). Waiting jobs are in it with their packed inputs.
+  int64_t plans_bytes_max = int64_t{512} << 20;
+  int64_t history_rows_max = kHistoryRowsMax;  // limit per job; the oldest rows are dropped first
+  int64_t skipped_rows_kept_max = 20;          // positions of skipped rows, per shard
+  int64_t confusion_bytes_max = 64 << 20;      // limit over ended jobs; the newest job is exempt
 };
 
 class CoordinatorCore : CoordinatorRecords {
@@ -160,7 +161,8 @@ class CoordinatorCore : CoordinatorRecords {
   void On(const CancelJob& event);
   void OrderEarlyEnd(const JobRecord& job);
   Status CheckSubmission(const Submission& submission) const;
-  Status CheckPlanSize(const Submission& submission) const;
+  // `bytes`: PlanBytes of a new submission.
+  Status CheckPlanSize(int64_t bytes) const;
   Status CheckModelSize(const TrainingSubmission& submission) const;
   void StartJob(JobRecord& job, const std::vector<Worker*>& workers);
   // Makes these workers the members of a new generation, in this order.
@@ -181,6 +183,9 @@ class CoordinatorCore : CoordinatorRecords {
   void ClearAwayAgain();
   // Drops the data that only an unfinished job needs.
   void ForgetWork(JobRecord& job);
+  // Returns the job's input, unpacked until the job waits again or ends. REQUIRES: it has one.
+  const spec::InputPlan& InputOf(JobRecord& job);
+  static void PackInput(JobRecord& job);
   void ForgetOldJobs();
   void SetConfusionAside(JobRecord& job);
   // Returns the result's metrics on validation and test rows. nullptr: none.
@@ -297,7 +302,7 @@ class CoordinatorCore : CoordinatorRecords {
   void On(const ProfileMerged& event);
   void Replan(JobRecord& job, const Replanned& plan);
   static void TakePlan(JobRecord& job, const Replanned& plan);
-  static void NoteProfile(JobRecord& job);
+  void NoteProfile(JobRecord& job);
 
   // coordinator_messages.cc: the members' messages about their job.
   void Obey(Worker& worker, const MemberReady& message);

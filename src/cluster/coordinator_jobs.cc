@@ -5,6 +5,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
+#include "src/cluster/packed_plan.h"
 #include "src/cluster/profiling_shards.h"
 #include "src/spec/inferred_text.h"
 
@@ -12,6 +13,9 @@ namespace espalier::cluster {
 
 int64_t PlanBytes(const Submission& submission) {
   auto bytes = static_cast<int64_t>(submission.job_yaml.size() + submission.asked_yaml.size());
+  if (submission.packed_input != nullptr) {
+    bytes += static_cast<int64_t>(submission.packed_input->capacity());
+  }
   if (submission.input == nullptr) return bytes;
   const spec::InputPlan& input = *submission.input;
   const auto of_text = [](const std::string& text) {
@@ -29,20 +33,45 @@ int64_t PlanBytes(const Submission& submission) {
   return bytes;
 }
 
+const spec::InputPlan& CoordinatorCore::InputOf(JobRecord& job) {
+  Submission& submission = job.submission;
+  if (submission.input == nullptr) {
+    Result<spec::InputPlan> input = UnpackPlan(*submission.packed_input);
+    // The core packed it, or the journal's decoder has unpacked it once.
+    ESPALIER_CHECK(input.ok(), ToString(job.snapshot.job) + ": " + input.status().ToString());
+    submission.input = std::make_shared<const spec::InputPlan>(*std::move(input));
+    job.plan_bytes = PlanBytes(submission);
+  }
+  return *submission.input;
+}
+
+// A shard list takes much memory, and thousands of jobs may wait.
+void CoordinatorCore::PackInput(JobRecord& job) {
+  Submission& submission = job.submission;
+  if (submission.packed_input == nullptr && submission.input != nullptr) {
+    submission.packed_input = std::make_shared<const std::string>(PackPlan(*submission.input));
+  }
+  submission.input.reset();
+  job.plan_bytes = PlanBytes(submission);
+}
+
 void CoordinatorCore::On(const Submit& event) {
   const Submission& submission = event.submission;
   if (const auto known = FindSubmission(submission.client_request_id)) {
     out_.reply.push_back({event.request, *known});
     return;
   }
-  if (Status s = CheckSubmission(submission); !s.ok()) {
-    out_.reply.push_back({event.request, std::move(s)});
+  JobRecord record;
+  record.submission = submission;
+  PackInput(record);
+  Status wrong = CheckSubmission(submission);
+  if (wrong.ok()) wrong = CheckPlanSize(record.plan_bytes);
+  if (!wrong.ok()) {
+    out_.reply.push_back({event.request, std::move(wrong)});
     return;
   }
   const JobId id{next_job_++};
-  JobRecord& job = jobs_[id];
-  job.submission = submission;
-  job.plan_bytes = PlanBytes(submission);
+  JobRecord& job = jobs_[id] = std::move(record);
   spec::JobSnapshot& s = job.snapshot;
   s.job = id;
   s.kind = submission.kind();
@@ -55,7 +84,7 @@ void CoordinatorCore::On(const Submit& event) {
   s.submitted_ms = now_ms_;
   for (const spec::Shard& shard : submission.input->shards)
     s.input_bytes += shard.end - shard.begin;
-  out_.persist.push_back(JobAccepted{id, now_ms_, submission});
+  out_.persist.push_back(JobAccepted{id, now_ms_, job.submission});
   out_.reply.push_back({event.request, id});
   Changed(job);
   Log(LogLevel::kInfo, ToString(id) + " '" + Printable(s.name) +
@@ -83,7 +112,6 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
                              "when some have ended");
   }
   if (Status s = CheckQuotas(submission); !s.ok()) return s;
-  if (Status s = CheckPlanSize(submission); !s.ok()) return s;
   if (submission.training() != nullptr) {
     if (Status s = CheckProfileSize(*submission.input, options_.profile_bytes_max); !s.ok())
       return s;
@@ -102,10 +130,9 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
 }
 
 // Accepts a larger plan if no other job is unfinished.
-Status CoordinatorCore::CheckPlanSize(const Submission& submission) const {
+Status CoordinatorCore::CheckPlanSize(int64_t bytes) const {
   int64_t held = 0;
   for (const auto& [id, job] : jobs_) held += job.plan_bytes;
-  const int64_t bytes = PlanBytes(submission);
   if (held == 0 || held + bytes <= options_.plans_bytes_max) return Status::Ok();
   const auto shown = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
   return ResourceExhausted("data: the file and shard lists of unfinished jobs would take " +
@@ -207,8 +234,9 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
 
 void CoordinatorCore::StartJob(JobRecord& job, const std::vector<Worker*>& workers) {
   job.snapshot.started_ms = now_ms_;
+  InputOf(job);
   if (job.profile != nullptr) return TrainOn(job, workers);  // it had to yield
-  const size_t shards = job.submission.input->shards.size();
+  const size_t shards = InputOf(job).shards.size();
   job.profiled.results = CollectedResults(shards);
   ProfileOn(job, workers);
 }
@@ -361,6 +389,7 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   job.submission.job_yaml.clear();
   job.submission.asked_yaml.clear();
   job.submission.input.reset();
+  job.submission.packed_input.reset();
   job.plan_bytes = 0;
   ForgetProfile(job);
   job.profiled.bytes_done = bytes_done;

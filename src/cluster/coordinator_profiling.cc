@@ -190,8 +190,9 @@ void CoordinatorCore::TakePlan(JobRecord& job, const Replanned& plan) {
   Submission& submission = job.submission;
   submission.job_yaml = plan.job_yaml;
   submission.input = plan.input;
+  submission.packed_input.reset();
   submission.leaves = plan.leaves;
-  job.plan_bytes = PlanBytes(submission);
+  PackInput(job);
   job.merges_tried = 0;
   job.snapshot.leaves = plan.leaves;
   job.snapshot.inferred = spec::InferredText(plan.input->schema);
@@ -200,7 +201,7 @@ void CoordinatorCore::TakePlan(JobRecord& job, const Replanned& plan) {
 
 void CoordinatorCore::NoteProfile(JobRecord& job) {
   std::vector<std::string>& notes = job.snapshot.notes;
-  notes = job.submission.input->notes;
+  notes = InputOf(job).notes;
   notes.insert(notes.end(), job.profile->warnings.begin(), job.profile->warnings.end());
 }
 

@@ -99,7 +99,7 @@ void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>
 
 // Spreads the shards that no present member has over all members. Results received so far stay.
 void CoordinatorCore::ProfileOn(JobRecord& job, std::vector<Worker*> workers) {
-  const spec::InputPlan& input = *job.submission.input;
+  const spec::InputPlan& input = InputOf(job);
   const auto is_open = [&](int32_t k) {
     return !job.profiled.merging && !job.profiled.results.has(k);
   };

@@ -32,7 +32,6 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   next_job_ = std::max(next_job_, e.job.value + 1);
   JobRecord& job = jobs_[e.job];
   job.submission = e.submission;
-  job.plan_bytes = PlanBytes(job.submission);
   spec::JobSnapshot& s = job.snapshot;
   s.job = e.job;
   s.kind = e.submission.kind();
@@ -41,11 +40,13 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   s.output = e.submission.output;
   s.leaves = e.submission.leaves;
   s.submitted_ms = e.submitted_ms;
-  if (e.submission.input == nullptr) return;
-  s.inferred = spec::InferredText(e.submission.input->schema);
-  s.notes = e.submission.input->notes;
-  for (const spec::Shard& shard : e.submission.input->shards)
-    s.input_bytes += shard.end - shard.begin;
+  if (e.submission.input != nullptr || e.submission.packed_input != nullptr) {
+    const spec::InputPlan& input = InputOf(job);
+    s.inferred = spec::InferredText(input.schema);
+    s.notes = input.notes;
+    for (const spec::Shard& shard : input.shards) s.input_bytes += shard.end - shard.begin;
+  }
+  PackInput(job);  // one unpacked input at a time: most jobs in a journal wait or have ended
 }
 
 void CoordinatorCore::Recall(const GenerationStarted& e) {
@@ -88,7 +89,7 @@ void CoordinatorCore::Recall(const ProfileRecorded& e) {
   if (job == nullptr) return;
   job->profile = e.profile;
   job->merges_tried = 0;
-  if (job->submission.input != nullptr) NoteProfile(*job);
+  if (job->submission.packed_input != nullptr) NoteProfile(*job);
   job->profiled.bytes_done = job->snapshot.input_bytes;
 }
 
@@ -157,6 +158,7 @@ void CoordinatorCore::FinishRecall() {
       continue;
     }
     awaiting_ = true;
+    InputOf(job);
     s.state = s.training_ms == 0 ? spec::JobState::kLoading : spec::JobState::kRecovering;
     // Some members of a generation that was not complete yet may have their orders from the life
     // before. Links belong to one incarnation, so the members form a generation of this one.
@@ -173,6 +175,7 @@ void CoordinatorCore::FinishRecall() {
 
 void CoordinatorCore::QueueAgain(JobRecord& job) {
   spec::JobSnapshot& s = job.snapshot;
+  PackInput(job);
   s.state = spec::JobState::kQueued;
   s.workers.clear();
   s.waiting_because.clear();
@@ -221,7 +224,7 @@ void CoordinatorCore::BeginLife() {
   ClearAwayAgain();
   for (const JobId id : std::deque<JobId>(queue_)) {
     JobRecord& job = *FindJob(id);
-    if (job.submission.input == nullptr) {
+    if (job.submission.packed_input == nullptr) {
       Fail(job, DataLoss("the journal does not hold the job's input; submit it again"));
     } else if (job.merges_tried >= options_.merges_tried_max) {
       // The merge may be what ends the coordinator, so that the other jobs would never run.
@@ -362,7 +365,9 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
   for (const JobId id : ids) {
     const JobRecord& job = *FindJob(id);
     const spec::JobSnapshot& s = job.snapshot;
-    out.push_back(JobAccepted{id, s.submitted_ms, job.submission});
+    JobAccepted accepted{id, s.submitted_ms, job.submission};
+    accepted.submission.input.reset();  // it has the packed one
+    out.push_back(std::move(accepted));
     if (!spec::IsFinal(s.state) && job.generations > s.generation.value) {
       out.push_back(GenerationReserved{id, {job.generations}});
     }

@@ -39,6 +39,8 @@ Result<spec::JobResult> FromProto(const pb::JobResult& in);
 // convert_input.cc
 void ToProto(const spec::InputPlan& plan, pb::InputPlan* out);
 Result<spec::InputPlan> FromProto(const pb::InputPlan& in);
+// Returns the error that FromProto returns for a plan whose parts do not match.
+Status CheckPlan(const spec::InputPlan& plan);
 void ToProto(const spec::ShardProfile& profile, pb::ShardProfile* out);
 void ToProto(const spec::ShardResult& result, pb::ShardProfile* out);
 Result<spec::ShardResult> FromProto(const pb::ShardProfile& in);

@@ -284,6 +284,16 @@ void Map(W& w, Is<spec::TableProfile> auto& r) {
 }
 
 void ToProto(const spec::InputPlan& plan, pb::InputPlan* out) { EncodeFields(plan, out); }
+Status CheckPlan(const spec::InputPlan& plan) {
+  Fields f("InputPlan");
+  CheckSchema(plan.schema, f);
+  CheckPlan(plan, f);
+  if (!plan.hosts.empty()) {
+    const auto shards = static_cast<int64_t>(plan.shards.size());
+    f.In("hosts", static_cast<int64_t>(plan.hosts.size()), shards, shards);
+  }
+  return f.status();
+}
 Result<spec::InputPlan> FromProto(const pb::InputPlan& in) {
   return DecodeFields<spec::InputPlan>(in);
 }

@@ -2,6 +2,8 @@
 #include <limits>
 
 #include "proto/espalier/v1/journal.pb.h"
+#include "src/cluster/packed_plan.h"
+#include "src/rpc/convert.h"
 #include "src/rpc/convert_members.h"
 #include "src/rpc/journal_codec.h"
 
@@ -18,6 +20,14 @@ void EncodeHosts(const spec::InputPlan& input, P* out) {
   for (const auto& hosts : input.hosts) {
     out->add_hosts()->mutable_names()->Add(hosts.begin(), hosts.end());
   }
+}
+
+template <typename P>
+void DecodePackedInput(const P& in, Fields& f, std::shared_ptr<const std::string>& packed) {
+  if (in.packed_input().empty()) return;
+  const Result<spec::InputPlan> plan = cluster::UnpackPlan(in.packed_input());
+  f.Take("packed_input", plan.ok() ? CheckPlan(*plan) : plan.status());
+  if (f.status().ok()) packed = std::make_shared<const std::string>(in.packed_input());
 }
 
 template <typename P>
@@ -70,7 +80,9 @@ void Map(W& w, Is<cluster::JobAccepted> auto& e) {
   w(ESPALIER_AT(tokens), s.tokens, Each{Usual(), spec::kStorageTokensMax});
   if constexpr (W::kDecodes) {
     DecodeHosts(w.proto(), w.fields(), s.input);
+    DecodePackedInput(w.proto(), w.fields(), s.packed_input);
   } else {
+    if (s.packed_input != nullptr) w.proto()->set_packed_input(*s.packed_input);
     if (s.input != nullptr) EncodeHosts(*s.input, w.proto());
   }
 }

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "proto/espalier/v1/journal.pb.h"
+#include "src/cluster/packed_plan.h"
 #include "tests/rpc/messages.h"
 
 namespace espalier::rpc {
@@ -34,6 +35,8 @@ TEST_CASE("every kind of journal entry survives being stored") {
   CHECK(s.scoring()->model_sha256 == "c0de");
   CHECK(s.owner == "ann\xff");
   CHECK(s.input->hosts == std::vector<std::vector<std::string>>{{"a", "b"}, {}, {"c"}});
+  REQUIRE(s.packed_input != nullptr);
+  CHECK(cluster::UnpackPlan(*s.packed_input)->hosts == s.input->hosts);
   const auto started = DecodeJournalEntry(*EncodeJournalEntry(samples[2]));
   CHECK(std::get<cluster::GenerationStarted>(*started).members.size() == 2);
   CHECK(std::get<cluster::GenerationStarted>(*started).leaves[1] == cluster::LeafInterval{9, 16});
@@ -64,6 +67,17 @@ TEST_CASE("an ended job is stored without its input") {
   const auto back = DecodeJournalEntry(*EncodeJournalEntry(accepted));
   REQUIRE(back.ok());
   CHECK(std::get<cluster::JobAccepted>(*back).submission.input == nullptr);
+}
+
+TEST_CASE("a damaged packed input is refused") {
+  spec::InputPlan plan = *SampleSubmission().input;
+  plan.shards[0].file = 99;
+  for (const std::string& bytes : {std::string("x"), cluster::PackPlan(plan)}) {
+    cluster::JobAccepted accepted{{7}, 5, SampleSubmission()};
+    accepted.submission.packed_input = std::make_shared<const std::string>(bytes);
+    const auto back = DecodeJournalEntry(*EncodeJournalEntry(accepted));
+    CHECK_THAT(back.status().ToString(), Catch::Contains("packed_input"));
+  }
 }
 
 TEST_CASE("an invalid entry is refused with the name of the field") {

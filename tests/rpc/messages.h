@@ -7,6 +7,7 @@
 
 #include "src/cluster/coordinator_actions.h"
 #include "src/cluster/messages.h"
+#include "src/cluster/packed_plan.h"
 
 namespace espalier::rpc {
 
@@ -214,6 +215,7 @@ inline spec::WorkerSnapshot SampleWorker() {
 inline cluster::Submission SampleSubmission() {
   spec::InputPlan input = SamplePlan();
   input.hosts = {{"a", "b"}, {}, {"c"}};
+  auto packed = std::make_shared<const std::string>(cluster::PackPlan(input));
   return {.client_request_id = "request",
           .job_yaml = "name: x",
           .name = "x",
@@ -226,7 +228,8 @@ inline cluster::Submission SampleSubmission() {
           .work = cluster::ScoringSubmission{spec::JobKind::kPredict, "c0de"},
           .output_place = "/place",
           .owner = "ann\xff",
-          .asked_yaml = "name: y"};
+          .asked_yaml = "name: y",
+          .packed_input = std::move(packed)};
 }
 
 // Returns one entry of each kind, in the order of the variant.
