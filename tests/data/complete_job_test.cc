@@ -7,6 +7,7 @@
 
 #include "src/config/job_yaml.h"
 #include "tests/data/fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -50,6 +51,9 @@ TEST_CASE("the strata of a number are its deciles") {
     CHECK(completed->job.data.validation.strata ==
           std::vector<double>{100, 200, 300, 400, 500, 600, 700, 800, 900});
     CHECK(*config::ParseJob(completed->yaml, "job") == completed->job);
+    REQUIRE(!completed->input.notes.empty());
+    CHECK_THAT(completed->input.notes.back(),
+               Says("... number 'y': 10 strata ... at 100, 200, 300"));
   }
 }
 

@@ -123,6 +123,27 @@ TEST_CASE("each place in a part is in each fold equally often") {
   }
 }
 
+TEST_CASE("exact folds share a class that has few rows in each file") {
+  for (const int64_t of : {2, 3, 4, 5, 10}) {
+    for (const int64_t rows : {int64_t{1}, int64_t{2}, of - 1}) {
+      for (const uint64_t seed : {1, 2, 3}) {
+        std::vector<int64_t> drawn(static_cast<size_t>(of));
+        for (int64_t fold = 0; fold < of; ++fold) {
+          spec::JobSpec job = FoldJob(fold, of, seed);
+          job.data.validation.exact = true;
+          for (int32_t file = 0; file < 2 * of; ++file) {
+            ValidationDraw draw(job, file);
+            for (int64_t row = 0; row < rows; ++row) {
+              drawn[static_cast<size_t>(fold)] += draw.Draws(0, 0, "rare");
+            }
+          }
+        }
+        for (const int64_t count : drawn) CHECK(count == 2 * rows);
+      }
+    }
+  }
+}
+
 TEST_CASE("classes, parts, files and seeds have different draws") {
   const auto draws = [](uint64_t seed, int32_t file, int64_t part, const std::string& text,
                         int32_t label) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "src/data/features/feature_decoder.h"
 #include "src/plan/rows.h"
@@ -11,7 +12,23 @@ namespace {
 
 // Purposes of the random numbers of a stratum.
 constexpr uint64_t kPhase = 0, kPlace = 1;
+// Purpose of the random numbers of a class. Other numbers of key_ have the file in this place.
+constexpr uint64_t kTurns = uint64_t{1} << 63;
 constexpr double kFar = 0x1p62;  // no file has this many rows
+
+// Returns the step between the turns of successive parts. It has no common factor with the number
+// of folds, so that each of them has its turn. It is close to the golden section, so that parts
+// with several rows of a class do not repeat the folds of the part before.
+int64_t TurnStep(int64_t folds) {
+  const double golden = 0.618 * static_cast<double>(folds);
+  int64_t best = 1;
+  for (int64_t step = 1; step < folds; ++step) {
+    const bool closer = std::fabs(static_cast<double>(step) - golden) <
+                        std::fabs(static_cast<double>(best) - golden);
+    if (closer && std::gcd(step, folds) == 1) best = step;
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -21,6 +38,7 @@ ValidationDraw::ValidationDraw(const spec::JobSpec& job, int32_t file)
       by_part_(job.data.validation.by_part()),
       stratified_(job.data.validation.stratify),
       file_(static_cast<uint64_t>(file)),
+      turn_step_(TurnStep(job.data.validation.of.value_or(1))),
       key_(MakeKey(job.data.validation.seed.value_or(job.train.seed), RandomUse::kValidation)) {
   for (size_t i = 0; i <= validation_.strata.size(); ++i) names_.push_back(std::to_string(i));
 }
@@ -34,11 +52,15 @@ bool ValidationDraw::Draws(uint64_t position) const {
 // Begins a run with the next row. A run has at least one row, because the fraction is below 1.
 void ValidationDraw::BeginRun(Stratum* s) const {
   if (validation_.fold) {
-    const uint64_t seed = RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
-    const plan::KeyedPermutation places(*validation_.of, seed, 0, 0);
+    const int64_t of = *validation_.of;
+    const bool turns = validation_.exact && s->run == 0;
+    const uint64_t seed = turns ? RandomBits(key_, kTurns, s->name)
+                                : RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
+    const plan::KeyedPermutation places(of, seed, 0, 0);
+    const int64_t turn = turns ? (static_cast<int64_t>(file_) + s->part) % of * turn_step_ % of : 0;
     ++s->run;
-    s->run_end = s->rows + *validation_.of;
-    s->drawn = s->rows + places.At(*validation_.fold);
+    s->run_end = s->rows + of;
+    s->drawn = s->rows + (places.At(*validation_.fold) + turn) % of;
     return;
   }
   const double place = UnitDouble(RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run)));
@@ -68,8 +90,8 @@ bool ValidationDraw::DrawsOf(int64_t part, int32_t label, std::string_view text)
   if (s.part != part) {
     s = Stratum();
     s.part = part;
-    const auto name = static_cast<uint64_t>(HashedCode(text, int64_t{1} << 32));
-    const uint64_t bits = RandomBits(key_, file_ << 32 | name, static_cast<uint64_t>(part));
+    s.name = static_cast<uint64_t>(HashedCode(text, int64_t{1} << 32));
+    const uint64_t bits = RandomBits(key_, file_ << 32 | s.name, static_cast<uint64_t>(part));
     s.key = {static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)};
     s.phase = UnitDouble(RandomBits(s.key, kPhase, 0));
   }

@@ -17,6 +17,10 @@
 // example, one of five sensors whose rows alternate. If 1/fraction is not an integer, the lengths
 // of runs differ by one row, at random.)
 //
+// With `exact`, the parts and files take turns: the fold of the first row of a class in a part
+// depends on the numbers of the part and of the file. A class with one row in each of `of`
+// successive parts therefore has a row in every fold.
+//
 // In a file with one part, all classes have their share up to one row. In longer files, the
 // rounding errors of the parts are independent. They add up to much less than the error of
 // independent draws. Classes with less than one run per part are the exception: their error is that
@@ -57,6 +61,7 @@ class ValidationDraw {
   // Rows of a class in a part, and its current run.
   struct Stratum {
     int64_t part = -1;
+    uint64_t name = 0;  // hash of its class
     PhiloxKey key;
     // Phase in [0, 1): run r ends before row r / fraction + phase, rounded down. Folds ignore it,
     // because their runs are whole numbers of rows.
@@ -71,6 +76,7 @@ class ValidationDraw {
   const double fraction_;
   const bool by_part_, stratified_;
   const uint64_t file_;
+  const int64_t turn_step_;
   const PhiloxKey key_;
   std::vector<Stratum> strata_;     // by label
   std::vector<std::string> names_;  // regression: of the strata

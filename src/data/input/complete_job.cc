@@ -110,6 +110,15 @@ Result<std::string> WithStrata(const std::string& yaml, const std::vector<double
   return config::EmitYaml(root);
 }
 
+// Returns a note on the strata of a label. Without bounds, its sample had a single number.
+std::string StrataText(const std::string& label, const std::vector<double>& bounds) {
+  std::string text = "validation is stratified by the number " + Quoted(Printable(label)) + ": ";
+  if (bounds.empty()) return text + "all sampled rows have the same number";
+  text += std::to_string(bounds.size() + 1) + " strata, with bounds at ";
+  for (const double bound : bounds) text += (bound == bounds[0] ? "" : ", ") + ShortestDouble(bound);
+  return text;
+}
+
 }  // namespace
 
 Result<JobCompletion> JobCompletion::Read(std::string_view yaml_text,
@@ -150,8 +159,9 @@ Result<JobCompletion::Completed> JobCompletion::Complete(const storage::FileSyst
   completed.yaml = std::move(filled.yaml);
   if (!SeeksStrata(completed.job)) return completed;
   const auto label = static_cast<size_t>(completed.input.schema.label.front());
-  ESPALIER_ASSIGN_OR_RETURN(completed.yaml,
-                            WithStrata(completed.yaml, Deciles(sample.columns[label].counted())));
+  const std::vector<double> bounds = Deciles(sample.columns[label].counted());
+  completed.input.notes.push_back(StrataText(completed.input.schema.names[label], bounds));
+  ESPALIER_ASSIGN_OR_RETURN(completed.yaml, WithStrata(completed.yaml, bounds));
   ESPALIER_ASSIGN_OR_RETURN(completed.job, config::ParseJob(completed.yaml, "job"));
   return completed;
 }
@@ -195,6 +205,11 @@ Status JobCompletion::JudgeColumnsAndTask(const spec::JobSpec& job,
   outlook.features = FeatureColumns(plan.schema);
   ESPALIER_ASSIGN_OR_RETURN(config::JobRequest::Filled filled, request_.Fill(outlook));
   completed->yaml = std::move(filled.yaml);
+  if (SeeksStrata(filled.job)) {
+    completed->input.notes.push_back(
+        "validation is not stratified by the number, because the sampled labels were classes. Set "
+        "data.validation.strata");
+  }
   return {};
 }
 
