@@ -520,6 +520,20 @@ class Exporter {
                      graph_.Doubles(most, {1, targets})});
     }
     Output("values", OnnxType::kDouble, targets, Given(y, graph_.Number(std::nan(""))));
+    AnswerIntervals(y, targets);
+  }
+
+  // Adds the ends of the prediction intervals, if the model has them. Counts are never negative.
+  void AnswerIntervals(const std::string& y, int64_t targets) {
+    if (!document_.intervals) return;
+    const std::string widths = graph_.Doubles(document_.intervals->half_widths, {1, targets});
+    for (const bool upper : {false, true}) {
+      std::string end = Op(upper ? "Add" : "Sub", {y, widths});
+      if (model_.shape.loss == spec::Loss::kPoisson) end = Op("Max", {end, graph_.Number(0)});
+      Output(upper ? "upper" : "lower", OnnxType::kDouble, targets,
+             Given(end, graph_.Number(std::nan(""))));
+    }
+    graph_.Describe("interval_level", ShortestDouble(document_.intervals->level));
   }
 
   const TrainedModel& model_;

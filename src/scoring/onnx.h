@@ -21,6 +21,8 @@ namespace espalier::scoring {
 //   label          string [rows], and
 //   probabilities  float [rows, classes] in the order of the metadata `classes`
 //   values         double [rows, targets] (regression, autoencoder), in the units of the targets
+//   lower, upper   double [rows, targets], if the model has prediction intervals: their ends; the
+//                  metadata `interval_level` is the share of rows in them
 //   labels         int64 [rows, labels] (multilabel), 0 or 1, and `probabilities` of 1; the
 //                  metadata `labels` lists their names
 //

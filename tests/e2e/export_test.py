@@ -264,6 +264,29 @@ class ExportTest(EspalierTest):
                 self.assertEqual(len(expected), 200)
                 self.check_answers(found, expected, rejected)
 
+    def test_prediction_intervals_have_the_ends_of_predict(self):
+        chance = random.Random(5)
+        rows = [(chance.random(), chance.random(), chance.random()) for _ in range(300)]
+        train = self.write("train.csv", "a,b,y,z,n\n" + "".join(
+            "%.4f,%.4f,%.4f,%.4f,%d\n" % (a, b, a + noise, 9 - b + noise, 10 * (noise > 0.8))
+            for a, b, noise in rows))
+        test = self.write("test.csv", "a,b,y,z,n\n0.1,0.2,0,0,0\n,1,0,0,0\n0.9,0.8,1,1,1\n")
+        features = {"columns": ["a", "b"], "nulls": "drop"}
+        for name, labels, loss in (("two", ["y", "z"], "mse"), ("counts", ["n"], "poisson")):
+            self.train(name, {"train": train, "label": labels, "features": features,
+                              "validation": {"fraction": 0.2}},
+                       {"task": "regression", "hidden": [4], "loss": loss}, intervals=0.9)
+            found, expected = self.exported(name, test), self.predicted(name, test)
+            self.assertEqual(found["about"]["interval_level"], "0.9")
+            self.check_answers(found, expected, [1])
+            for end in ("lower", "upper"):
+                for ours, row in zip(found[end], expected, strict=True):
+                    wanted = [row[end + "_" + label] for label in labels]
+                    for a, b in zip(ours, wanted, strict=True):
+                        self.assertEqual(a is None, b == "")
+                        self.assertTrue(a is None or math.isclose(float(b), a, abs_tol=1e-4))
+        self.assertIn(0.0, [row[0] for row in found["lower"]])  # a count is not negative
+
     @pytest.mark.long
     def test_a_row_that_predict_rejects_for_a_logarithm_has_no_answer(self):
         chance = random.Random(9)
