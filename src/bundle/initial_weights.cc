@@ -457,4 +457,24 @@ Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem
   return std::optional(std::move(fit));
 }
 
+std::optional<spec::EarlierColumns> ReadEarlierColumns(const storage::FileSystem& files,
+                                                       const spec::JobSpec& job) {
+  if (!job.train.initial || !job.train.initial->keeps_preprocessing() ||
+      !Wanted("layers.0.bias", job.train.initial->layers)) {
+    return std::nullopt;
+  }
+  const std::string from = WithoutSlash(job.train.initial->from);
+  const auto text = files.ReadAll(from + "/" + kModelFile, kModelJsonBytesMax);
+  if (!text.ok()) return std::nullopt;
+  auto document = DecodeModelJson(*text);
+  if (!document.ok()) return std::nullopt;
+  spec::EarlierColumns earlier{.schema = std::move(document->schema)};
+  for (size_t i = 0; i < earlier.schema.features.size(); ++i) {
+    const spec::FeatureRule rule = earlier.schema.rule(i);
+    earlier.options.push_back(spec::OptionsOf(document->job.data.features, rule));
+    earlier.options.back().type = rule.type;
+  }
+  return earlier;
+}
+
 }  // namespace espalier::bundle

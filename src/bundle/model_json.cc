@@ -226,8 +226,10 @@ Status CheckDocument(const ModelDocument& d) {
   }
   ESPALIER_RETURN_IF_ERROR(
       CheckColumns("schema.features", d.schema.features, d.schema.names.size()));
+  std::vector<int32_t> left_out;
+  for (const spec::LeftOutColumn& c : d.schema.left_out) left_out.push_back(c.column);
   for (const auto& [name, columns] :
-       {std::pair("schema.label", d.schema.label),
+       {std::pair("schema.label", d.schema.label), std::pair("schema.left_out", left_out),
         std::pair("schema.weight", OneColumn(d.schema.weight)),
         std::pair("schema.validation", OneColumn(d.schema.validation))}) {
     ESPALIER_RETURN_IF_ERROR(CheckColumns(name, columns, d.schema.names.size()));

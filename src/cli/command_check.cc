@@ -146,7 +146,7 @@ struct ProfiledTable {
 };
 
 // Profiles a table. Repeats it if all rows complete the job differently from the sample of rows.
-Result<ProfiledTable> ProfileTable(const CommandContext& context, const std::string& asked_yaml,
+Result<ProfiledTable> ProfileTable(const CommandContext& context,
                                    data::JobCompletion::Completed* completed) {
   for (;;) {
     data::FindHosts(context.files, &completed->input);
@@ -154,7 +154,8 @@ Result<ProfiledTable> ProfileTable(const CommandContext& context, const std::str
                          context.env.temporary_directory);
     ESPALIER_ASSIGN_OR_RETURN(std::vector<spec::ShardProfile> profiles, profile.Run(context));
     if (!completed->open()) return ProfiledTable{std::move(profiles), profile.reading_bytes()};
-    ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(asked_yaml, "job"));
+    ESPALIER_ASSIGN_OR_RETURN(const auto completion,
+                              data::JobCompletion::Read(completed->asked, "job"));
     ESPALIER_ASSIGN_OR_RETURN(auto judged,
                               completion.Judge(completed->input, completed->yaml, profiles));
     if (!judged) return ProfiledTable{std::move(profiles), profile.reading_bytes()};
@@ -451,7 +452,7 @@ int RunCheck(const CommandContext& context) {
   const bool sized = job.train.batch > 0 && job.train.epochs != 0.0;
   if (context.options.effective && sized) return ShowEffective(context, job);
   const spec::InputPlan& plan = completed->input;
-  Result<ProfiledTable> profiled = ProfileTable(context, file->yaml, &*completed);
+  Result<ProfiledTable> profiled = ProfileTable(context, &*completed);
   if (!profiled.ok()) {
     const bool interrupted = context.interrupts.any();
     return ShowError(context, profiled.status(),

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "src/bundle/checkpoint_store.h"
+#include "src/bundle/initial_weights.h"
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
 #include "src/config/scoring_yaml.h"
@@ -128,7 +129,8 @@ JobOverrides OverridesOf(const CliOptions& options) {
 Result<data::JobCompletion::Completed> CompleteLocally(const storage::FileSystem& files,
                                                        const JobFile& file) {
   ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(file.yaml, "job"));
-  return completion.Complete(files);
+  const auto earlier = bundle::ReadEarlierColumns(files, completion.job());
+  return completion.Complete(files, earlier ? &*earlier : nullptr);
 }
 
 Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {

@@ -6,6 +6,7 @@
 
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
+#include "src/bundle/initial_weights.h"
 #include "src/bundle/json.h"
 #include "src/bundle/model_json.h"
 #include "src/cli/format.h"
@@ -133,7 +134,9 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
   spec::JobSpec job = run.spec;
   if (job.preset != spec::Preset::kNone) {  // the values that it fills depend on the table
     ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(run.yaml, "job"));
-    ESPALIER_ASSIGN_OR_RETURN(auto completed, completion.Complete(files));
+    const auto earlier = bundle::ReadEarlierColumns(files, completion.job());
+    ESPALIER_ASSIGN_OR_RETURN(auto completed,
+                              completion.Complete(files, earlier ? &*earlier : nullptr));
     job = std::move(completed.job);
   }
   if (job.data.validation.seeks_bounds()) {  // the profiling pass has found them

@@ -103,7 +103,9 @@ Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
   ESPALIER_ASSIGN_OR_RETURN(std::string place, PlaceOf(asked.output.path, storage));
   ESPALIER_RETURN_IF_ERROR(bundle::CheckOutput(*files, asked.output));
   ESPALIER_RETURN_IF_ERROR(Probe(asked.output, request, storage));
-  ESPALIER_ASSIGN_OR_RETURN(data::JobCompletion::Completed completed, completion.Complete(*files));
+  const auto earlier = bundle::ReadEarlierColumns(*files, asked);
+  ESPALIER_ASSIGN_OR_RETURN(data::JobCompletion::Completed completed,
+                            completion.Complete(*files, earlier ? &*earlier : nullptr));
   const spec::JobSpec& job = completed.job;
   ESPALIER_RETURN_IF_ERROR(bundle::CheckBeginning(*files, job));
   spec::InputPlan& input = completed.input;
@@ -118,7 +120,7 @@ Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   submission.leaves = spec::LeafCount(job.train);
-  if (completed.open()) submission.asked_yaml = request.job_yaml;
+  if (completed.open()) submission.asked_yaml = std::move(completed.asked);
   submission.work =
       cluster::TrainingSubmission{.star = job.train.mode == spec::TrainMode::kAsync,
                                   .least_model_bytes = training::LeastModelBytes(job)};

@@ -288,6 +288,12 @@ struct EarlierFit {
   bool answers = false;
 };
 
+// The columns of an earlier model whose preprocessing a job keeps.
+struct EarlierColumns {
+  Schema schema;
+  std::vector<FeatureOptions> options = {};  // one per feature of the schema
+};
+
 // Returns the names used in metrics by class: the classes, or the labels of multilabel.
 std::vector<std::string> ClassNames(Task task, const Preprocessing& preprocessing);
 // Returns the number of classes or targets that the network predicts.

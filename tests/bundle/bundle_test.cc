@@ -271,6 +271,11 @@ TEST_CASE("an incomplete or invalid model.json is refused by path") {
         "schema");
   CHECK(error([](Json& j) { j["schema"]["features"][0] = 6; }) ==
         "model.json: schema.features: found position 6 among 6 columns");
+  begins(
+      [](Json& j) {
+        j["schema"]["left_out"] = Json::array({{{"column", 6}, {"reason", "constant"}}});
+      },
+      "schema.left_out: found position 6 among 6 columns");
   CHECK(
       error([](Json& j) {
         j["schema"]["rules"] = Json::array({{{"type", "numeric"}, {"group", 0}, {"part", "year"}}});

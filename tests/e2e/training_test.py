@@ -255,6 +255,38 @@ class TrainingTest(EspalierTest):
                              ["Ankara", "Lima", "Oslo", "Rome"])
             self.espalier("check", self.job("again", job(third, initial=first["bundle"])))
 
+    def test_a_warm_start_keeps_columns_that_are_constant_in_the_new_rows(self):
+        chance = random.Random(4)
+        rows = [(chance.random(), chance.gauss(0, 1), chance.choice("uvw")) for _ in range(400)]
+        def table(name, change):
+            lines = ["a,b,c,y"]
+            for i, row in enumerate(rows):
+                a, b, c = change(i, *row)
+                lines.append("%s,%s,%s,%s" % (a, b, c, "pq"[row[0] + row[1] > 0.5]))
+            return self.write(name, "\n".join(lines) + "\n")
+        old = table("old.csv", lambda i, a, b, c: ("%.4f" % a, "%.4f" % b, c))
+        job = {"preset": "good", "data": {"train": old, "label": "y"},
+               "train": {"epochs": 4, "seed": 3, "calibrate": False, "ensemble": {"fits": 1}}}
+        first = self.train("old", job)
+        loss = self.result("evaluate", first["bundle"], old)["metrics"]["loss"]
+        job["train"].update(initial=first["bundle"], epochs=1,
+                            optimizer={"adam": {"learning_rate": 1e-30}})
+        for name, change, column in (
+                ("number", lambda i, a, b, c: ("%.4f" % a, "2.5", c), "b"),
+                ("category", lambda i, a, b, c: ("%.4f" % a, "%.4f" % b, "v"), "c"),
+                ("empty", lambda i, a, b, c: ("%.4f" % a, "", c), "b"),
+                ("digits", lambda i, a, b, c: ("%.4f" % a, "%.4f" % b, i % 3), "c")):
+            job["data"]["train"] = table(name + ".csv", change)
+            for workers in (1, 3):
+                after = self.train("%s-%d" % (name, workers), job, workers)
+                same = self.result("evaluate", after["bundle"], old)["metrics"]["loss"]
+                self.assertAlmostEqual(same, loss, delta=1e-6)
+            with open(os.path.join(after["bundle"], "model.json")) as f:
+                notes = json.load(f).get("notes", [])
+            self.assertEqual(any("'%s' is a feature as in the model" % column in note
+                                 for note in notes), name != "digits", notes)
+            self.espalier("check", self.job(name, job))
+
     def test_early_stopping_by_the_training_rows_needs_no_validation(self):
         spec = self.classes_spec(self.classes_csv("e.csv", 600), epochs=50)
         del spec["data"]["validation"]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "src/data/features/validation_column.h"
 #include "src/data/input/column_sample.h"
 #include "src/data/input/judge_table.h"
+#include "src/data/input/keep_columns.h"
 #include "src/data/input/listing.h"
 #include "src/spec/shard_sums.h"
 
@@ -115,7 +117,8 @@ std::string StrataText(const std::string& label, const std::vector<double>& boun
   std::string text = "validation is stratified by the number " + Quoted(Printable(label)) + ": ";
   if (bounds.empty()) return text + "all sampled rows have the same number";
   text += std::to_string(bounds.size() + 1) + " strata, with bounds at ";
-  for (const double bound : bounds) text += (bound == bounds[0] ? "" : ", ") + ShortestDouble(bound);
+  for (const double bound : bounds)
+    text += (bound == bounds[0] ? "" : ", ") + ShortestDouble(bound);
   return text;
 }
 
@@ -126,11 +129,26 @@ Result<JobCompletion> JobCompletion::Read(std::string_view yaml_text,
   ESPALIER_ASSIGN_OR_RETURN(config::JobRequest request,
                             config::JobRequest::Read(yaml_text, name_for_messages));
   ESPALIER_ASSIGN_OR_RETURN(config::JobRequest::Filled filled, request.Fill(request.Likely()));
-  return JobCompletion(std::move(request), std::move(filled.job));
+  return JobCompletion(std::string(yaml_text), std::move(request), std::move(filled.job));
 }
 
-Result<JobCompletion::Completed> JobCompletion::Complete(const storage::FileSystem& files) const {
+Result<JobCompletion::Completed> JobCompletion::Complete(
+    const storage::FileSystem& files, const spec::EarlierColumns* earlier) const {
+  ESPALIER_ASSIGN_OR_RETURN(Completed completed, CompleteAsAsked(files));
+  if (earlier == nullptr) return completed;
+  ESPALIER_ASSIGN_OR_RETURN(KeptColumns kept,
+                            KeepColumns(likely_.data, completed.input, *earlier, text_));
+  if (kept.yaml.empty()) return completed;
+  ESPALIER_ASSIGN_OR_RETURN(const JobCompletion changed, Read(kept.yaml, "job"));
+  ESPALIER_ASSIGN_OR_RETURN(completed, changed.CompleteAsAsked(files));
+  std::move(kept.notes.begin(), kept.notes.end(), std::back_inserter(completed.input.notes));
+  return completed;
+}
+
+Result<JobCompletion::Completed> JobCompletion::CompleteAsAsked(
+    const storage::FileSystem& files) const {
   Completed completed;
+  completed.asked = text_;
   ESPALIER_ASSIGN_OR_RETURN(completed.input,
                             PlanInput(files, likely_.data, likely_.data.shard_bytes));
   config::TableOutlook outlook;
@@ -173,6 +191,7 @@ Result<std::optional<JobCompletion::Completed>> JobCompletion::Judge(
   Completed completed;
   completed.input = plan;
   completed.yaml = yaml;
+  completed.asked = text_;
   completed.input.provisional = false;
   completed.input.notes.clear();
   if (plan.provisional) ESPALIER_RETURN_IF_ERROR(JudgeColumnsAndTask(job, profiles, &completed));

@@ -29,15 +29,19 @@ class JobCompletion {
 
   struct Completed {
     spec::JobSpec job;
-    std::string yaml;       // ParseJob of it returns `job`
+    std::string yaml;  // ParseJob of it returns `job`
+    // Text for Read before Judge. It is the submitted text, with the columns that Complete keeps.
+    std::string asked;
     spec::InputPlan input;  // result of PlanInput
     std::string task_why;   // reason for the task if the labels decided it; otherwise empty
     // Returns whether the profiling pass must decide more (see Judge).
     bool open() const { return input.provisional || job.data.validation.seeks_bounds(); }
   };
-  // Lists the files and reads the first rows and their labels. Errors: as PlanInput and
+  // Lists the files and reads the first rows and their labels. `earlier`: columns of the model at
+  // train.initial that the job keeps (input/keep_columns.h), or nullptr. Errors: as PlanInput and
   // config::ParseJob.
-  Result<Completed> Complete(const storage::FileSystem& files) const;
+  Result<Completed> Complete(const storage::FileSystem& files,
+                             const spec::EarlierColumns* earlier = nullptr) const;
 
   // Completes an open job from the profiles of all shards. JudgeTable judges a provisional plan,
   // and ChooseBounds finds the validation rows of `group` or `time`.
@@ -54,9 +58,12 @@ class JobCompletion {
   static Status BoundValidation(const spec::JobSpec& job,
                                 std::span<const spec::ShardProfile> profiles, Completed* completed);
 
-  JobCompletion(config::JobRequest request, spec::JobSpec likely)
-      : request_(std::move(request)), likely_(std::move(likely)) {}
+  Result<Completed> CompleteAsAsked(const storage::FileSystem& files) const;
 
+  JobCompletion(std::string text, config::JobRequest request, spec::JobSpec likely)
+      : text_(std::move(text)), request_(std::move(request)), likely_(std::move(likely)) {}
+
+  std::string text_;
   config::JobRequest request_;
   spec::JobSpec likely_;
 };
