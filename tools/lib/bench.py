@@ -360,7 +360,7 @@ def bench_quality_of(table, args):
     if args.epochs_curve:
         bench_quality_parts.curve(*what)
     if args.large:
-        bench_quality_parts.large(*what)
+        bench_quality_parts.large(table, *what)
     if not (args.ablation or args.epochs_curve or args.large):
         bench_quality.compare(table, *what)
 
@@ -386,6 +386,8 @@ def main():
         parser.error("--tables: expected some of " + ", ".join(bench_quality.TABLES))
     if args.resume and not args.json:
         parser.error("--resume requires --json FILE")
+    if args.plot and not args.epochs_curve:
+        parser.error("--plot requires --epochs-curve")
     args.splits = 1 if args.quick else args.splits
     parts = args.parts or PARTS
     args.torch = args.torch and bench_peers.torch_is_installed()

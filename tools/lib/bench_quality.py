@@ -72,9 +72,11 @@ def add_options(parser):
                          help="only measure the error of good without each of its ingredients")
     quality.add_argument("--epochs-curve", action="store_true",
                          help="only measure errors of good with half, one and two times its epochs")
+    quality.add_argument("--plot", metavar="FILE",
+                         help="SVG file for the plot of --epochs-curve")
     quality.add_argument("--large", action="store_true",
-                         help="only measure wall time of good on large tables with 1, 2 and 4 "
-                              "workers")
+                         help="only measure good on large tables, with 1, 2 and 4 workers, and "
+                              "LightGBM and CatBoost")
     quality.add_argument("--large-rows", type=int, default=5_000_000, metavar="N",
                          help="maximum number of rows of each large table (default: %(default)s)")
     quality.add_argument("--json", metavar="FILE", help="file for the result of each fit")

@@ -5,7 +5,8 @@ import os
 import subprocess
 
 import bench_quality
-from bench_quality import MEAN_ROWS_MIN, TABLES, Results, Split, geometric, grid
+import bench_quality_plot
+from bench_quality import CATBOOST, LIGHTGBM, MEAN_ROWS_MIN, TABLES, Results, Split, geometric, grid
 
 # (removed ingredient, changes of keys in the complete job that `check --effective` prints). None as
 # the value removes a key.
@@ -39,6 +40,7 @@ ABLATIONS = [
 FACTORS = [0.5, 1, 2]
 GENERATED = "generated"
 WORKERS = [1, 2, 4]
+LEAVES_MIN, LEAVES_ROWS_MIN = 64, 1_000_000
 
 
 def large_enough(say, espalier, python, args):
@@ -109,28 +111,85 @@ def curve(say, espalier, python, args):
         geometric(results.ratios("%g" % factor, "1", measure).values())
         for factor in FACTORS for measure in ("error", "cpu_s")])
     grid("Errors and CPU seconds by epochs of `good`; the last line is relative to x 1", rows)
+    if args.plot:
+        plot_curve(say, results, args.plot)
 
 
-def large(say, espalier, python, args):
-    """Measures wall time by workers. The weights must have the same bytes."""
+def plot_curve(say, results, path):
+    """Writes the plot of the curve. Leaves out tables without a test error, which have no ratio."""
+    lines = {}
+    for name in results.sizes:
+        one = results.mean(name, "1", "error")
+        if one:
+            lines[name] = [tuple(results.mean(name, "%g" % factor, measure) / scale
+                                 for measure, scale in (("cpu_s", 1), ("error", one)))
+                           for factor in FACTORS]
+    if not lines:
+        say("no plot: no table has a test error")
+        return
+    with open(path, "w") as f:
+        f.write(bench_quality_plot.curves(
+            "Test error of good with half, one and two times its epochs (relative to one)", lines))
+    say("wrote " + path)
+
+
+def leaves_of(job):
+    """Returns the number of leaves of a job's model."""
+    with open(os.path.join(os.path.splitext(job)[0] + ".model", "model.json")) as f:
+        return json.load(f)["spec"]["train"]["leaves"]
+
+
+def large_good(say, results, split, name, rows):
+    """Trains `good` on a large table. Returns the number of leaves. The weights must have the same
+    bytes for each number of workers."""
+    digests, leaves = set(), 0
+    for workers in WORKERS:
+        job = split.job("good", {})
+        outcome, measured = split.train(job, workers)
+        digests.add(outcome["weights_sha256"])
+        leaves = leaves_of(job)
+        found = dict(measured, leaves=leaves, **split.scored(job))
+        results.add(name, 0, "%d workers" % workers, found)
+        rows.append([name, split.train_rows, "good, %d workers" % workers, leaves] +
+                    [found[key] for key in ("wall_s", "cpu_s", "peak_mb", "error")])
+        say("%s, %d rows, workers: %d: %.1f s" % (name, split.train_rows, workers,
+                                                found["wall_s"]))
+    if len(digests) != 1:
+        raise RuntimeError("%s: the weights differ with the number of workers: %s" % (
+            name, sorted(digests)))
+    return leaves
+
+
+def large_peers(say, results, split, name, rows):
+    """Trains the peers on a large table. Skips a peer that exceeds the limit of time or memory."""
+    for peer in (LIGHTGBM, CATBOOST):
+        try:
+            found = split.fit_peer(peer)
+        except (RuntimeError, subprocess.SubprocessError) as error:
+            say("%s, %s is skipped: %s" % (name, peer, str(error).strip().splitlines()[-1]))
+            continue
+        results.add(name, 0, peer, found)
+        rows.append([name, split.train_rows, peer, None] +
+                    [found[key] for key in ("wall_s", "cpu_s", "peak_mb", "error")])
+        say("%s, %d rows, %s: %.1f s" % (name, split.train_rows, peer, found["wall_s"]))
+
+
+def large(table, say, espalier, python, args):
+    """Measures `good` on large tables, with the wall time by workers, and the peers."""
     results = Results(args)
-    rows = [["table", "training rows", "workers", "wall s", "CPU s", "peak MB", "error"]]
+    rows = [["table", "training rows", "trainer", "leaves", "wall s", "CPU s", "peak MB", "error"]]
     for name in ("flights", GENERATED):
         with Split(espalier, python, name, 0, rows_max=args.large_rows) as split:
             results.sizes[name] = split.rows
             results.add(name, 0, bench_quality.CONSTANT, split.constant())
-            digests = set()
-            for workers in WORKERS:
-                job = split.job("good", {})
-                outcome, measured = split.train(job, workers)
-                digests.add(outcome["weights_sha256"])
-                found = dict(measured, **split.scored(job))
-                results.add(name, 0, "%d workers" % workers, found)
-                rows.append([name, split.train_rows, workers] +
-                            [found[key] for key in ("wall_s", "cpu_s", "peak_mb", "error")])
-                say("%s, %d rows, workers: %d: %.1f s" % (name, split.train_rows, workers,
-                                                        found["wall_s"]))
-            if len(digests) != 1:
-                raise RuntimeError("%s: the weights differ with the number of workers: %s" % (
-                    name, sorted(digests)))
-    grid("`good` on large tables", rows)
+            leaves = large_good(say, results, split, name, rows)
+            large_peers(say, results, split, name, rows)
+            if split.train_rows >= LEAVES_ROWS_MIN:
+                table.add("leaves of %s rows" % "{:,}".format(split.train_rows), str(leaves),
+                          "minimum %d" % LEAVES_MIN, leaves / LEAVES_MIN, 1)
+        for measure in ("error", "cpu_s"):
+            ratios = results.ratios("1 workers", CATBOOST, measure)
+            if name in ratios:
+                table.add("good, %s, %s" % (bench_quality.MEASURES[measure], name), "", CATBOOST,
+                          ratios[name], 1.00, at_least=False)
+    grid("`good` and peers on large tables", rows)

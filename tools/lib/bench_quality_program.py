@@ -127,11 +127,17 @@ def peer_model(peer, classes, seed, words):
 
 
 def fit(peer, folder, label, classes, seed):
-    """Trains on train.parquet and writes PEER.csv in the form of `espalier predict`."""
+    """Trains on train.parquet, or train.csv of a generated table, and writes PEER.csv in the form
+    of `espalier predict`."""
     import numpy
     import pandas
-    train, test = (pandas.read_parquet(os.path.join(folder, name + ".parquet"))
-                   for name in ("train", "test"))
+
+    def read(name):
+        path = os.path.join(folder, name + ".parquet")
+        return pandas.read_parquet(path) if os.path.exists(path) else pandas.read_csv(
+            os.path.join(folder, name + ".csv"))
+
+    train, test = read("train"), read("test")
     y = train.pop(label)
     y = y.astype(str) if classes else y
     test = test.drop(columns=label)
