@@ -339,6 +339,13 @@ std::string EncodeModelJson(const ModelDocument& d) {
     document["ensemble"] = {{"fits", d.fits}, {"constant", d.constant}};
   }
   if (!d.thresholds.empty()) document["thresholds"] = write(d.thresholds);
+  for (const spec::CostOfClass& c : d.costs) {
+    const std::vector<std::string>& classes = d.preprocessing.classes;
+    document["costs"].push_back(
+        {{"label", TextToJson(classes[static_cast<size_t>(c.truth)])},
+         {"predicted", TextToJson(classes[static_cast<size_t>(c.predicted)])},
+         {"cost", NumberToJson(c.cost)}});
+  }
   if (d.intervals) {
     document["intervals"] = {{"level", write(d.intervals->level)},
                              {"half_widths", write(d.intervals->half_widths)}};

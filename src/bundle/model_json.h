@@ -31,6 +31,9 @@
 //                    "value": .., "value_at_half": .., "reached": ..}
 //   thresholds       [.., ..] as spec.model.thresholds, if spec.train.threshold chose them;
 //                    otherwise absent
+//   costs            [{"label": .., "predicted": .., "cost": ..}, ..] of spec.model.costs, with the
+//                    names of preprocessing.classes; absent if all mistakes cost 1. Scoring uses
+//                    spec.model.costs
 //   intervals        {"level": .., "half_widths": [..]} by target, in its units: prediction
 //                    intervals; absent without spec.train.intervals
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}
@@ -79,6 +82,7 @@ struct ModelDocument {
   double temperature = 1;                  // divisor of the last layer's outputs; written, not read
   std::vector<double> thresholds;          // as in NetworkShape, if training chose them
   std::optional<spec::ChosenThreshold> threshold;  // written, not read
+  std::vector<spec::CostOfClass> costs;            // as in NetworkShape; written, not read
   std::optional<spec::PredictionIntervals> intervals;
   int64_t skipped_steps = 0;                      // written, not read
   spec::Metrics train;                            // for the weights, or running values of an epoch

@@ -188,6 +188,11 @@ std::string Decisions(const ModelDocument& d) {
             " is predicted where its probability is above " + ShortestDouble(d.thresholds[1]) +
             ", otherwise " + MarkdownText(d.preprocessing.classes[0], 60) + ".\n";
   }
+  if (!d.costs.empty()) {
+    text +=
+        "The class with the lowest expected cost is predicted, by `costs` in model.json; other "
+        "mistakes cost 1.\n";
+  }
   if (d.intervals) {
     text +=
         "Prediction intervals for a share of " + ShortestDouble(d.intervals->level) +

@@ -97,6 +97,15 @@ struct Writer {
     for (const auto& [label, weight] : weights.given) Append(map, label, Write(weight));
     return map;
   }
+  static YamlNode Write(const spec::DecisionCosts& costs) {
+    YamlNode map = Map();
+    for (const auto& [label, row] : costs.given) {
+      YamlNode predicted = Map();
+      for (const auto& [other, cost] : row) Append(predicted, other, Write(cost));
+      Append(map, label, std::move(predicted));
+    }
+    return map;
+  }
   static YamlNode Write(const spec::FeatureGroup& group) { return WithEncoding(group); }
   static YamlNode Write(const spec::CategoryOptions& options) { return WithEncoding(options); }
   static YamlNode Write(const spec::FeatureSpec& features) {

@@ -57,6 +57,8 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ClassWeights& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::DecisionCosts& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ValidationSpec& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::WorkerRange& out);

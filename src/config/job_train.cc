@@ -105,6 +105,42 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return reader.ReadMap(node, path, fields);
 }
 
+namespace {
+
+// Reads a map from labels to numbers.
+Status ReadCosts(Reader& reader, const YamlNode& node, const std::string& path,
+                 std::vector<spec::PredictedCost>& out) {
+  std::vector<Field> fields;
+  out.resize(node.entries.size());
+  for (size_t i = 0; i < node.entries.size(); ++i) {
+    out[i].predicted = node.entries[i].first.text;
+    fields.push_back(reader.Value(out[i].predicted, out[i].cost));
+  }
+  return reader.ReadMap(node, path, fields);
+}
+
+}  // namespace
+
+// Reads a map from labels to maps from labels to costs.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::DecisionCosts& out) {
+  out = {};
+  if (reader.describes()) return {};
+  if (node.kind != YamlNode::Kind::kMap) {
+    return reader.Unexpected(node, path, "a map such as {faulty: {sound: 20}}");
+  }
+  std::vector<Field> fields;
+  out.given.resize(node.entries.size());
+  for (size_t i = 0; i < node.entries.size(); ++i) {
+    spec::ClassCosts& row = out.given[i];
+    row.label = node.entries[i].first.text;
+    fields.push_back({row.label, [&reader, &row](const auto& value, const auto& at) {
+                        return ReadCosts(reader, value, at, row.costs);
+                      }});
+  }
+  return reader.ReadMap(node, path, fields);
+}
+
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ModelSpec& out) {
   std::vector<Field> fields = FieldsOf(reader, out);

@@ -280,6 +280,10 @@ constexpr KeyDoc kDocs[] = {
      "Two classes: label of the positive one, for average_precision and train.threshold. By "
      "default the second class. Classes that are whole numbers are in numeric order, others in "
      "bytewise order."},
+    {"model.costs", "{faulty: {sound: 20}}",
+     "softmax_cross_entropy: cost of predicting a class, here sound, for rows of another, here "
+     "faulty. Other mistakes cost 1. The class with the lowest expected cost is predicted. By "
+     "default the most probable one."},
     {"model.inputs", "784",
      "Number of inputs that the data must give. The job is refused otherwise. By default any."},
     {"model.outputs", "10",

@@ -278,6 +278,7 @@ std::optional<spec::Task> TaskOf(YamlNode& root, const spec::JobSpec& job) {
   }
   const bool classes = job.train.class_weight.balanced || !job.train.class_weight.given.empty() ||
                        !job.model.thresholds.empty() || job.model.positive ||
+                       !job.model.costs.given.empty() ||
                        job.train.threshold.kind != spec::ThresholdKind::kNone;
   if (classes) return spec::Task::kClassification;
   const bool numbers = job.data.label.size() > 1 || job.model.target_scale ||

@@ -102,7 +102,7 @@ void SoftmaxLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKin
     }
     AddRow(weight, LossOrNan(loss, z, rows.pitch), totals);
     const int64_t predicted =
-        shape.thresholds.empty() ? std::max_element(z, z + width) - z : PredictedClass(shape, d);
+        shape.decides_plainly() ? std::max_element(z, z + width) - z : PredictedClass(shape, d);
     AddClass(shape, kind, label, predicted, weight,
              width == 2 ? static_cast<double>(z[1]) - static_cast<double>(z[0]) : 0, totals);
     for (int64_t i = 0; i < rows.pitch; ++i) d[i] *= share;
@@ -263,10 +263,27 @@ double PenaltyValue(const NetworkShape& shape, double difference) {
   return PenaltyOf<double>(shape, difference).value;
 }
 
+namespace {
+
+// Returns the class with the lowest expected cost, and of equal ones the first. Relative to the sum
+// of all shares, a class costs minus its own share, plus what mistakes for it cost more than 1.
+template <typename T>
+int64_t CheapestClass(const NetworkShape& shape, const T* shares) {
+  std::vector<double> costs(static_cast<size_t>(shape.classes()));
+  for (size_t k = 0; k < costs.size(); ++k) costs[k] = -static_cast<double>(shares[k]);
+  for (const spec::CostOfClass& c : shape.costs) {
+    costs[static_cast<size_t>(c.predicted)] += static_cast<double>(shares[c.truth]) * (c.cost - 1);
+  }
+  return std::min_element(costs.begin(), costs.end()) - costs.begin();
+}
+
+}  // namespace
+
 template <typename T>
 int64_t PredictedClass(const NetworkShape& shape, const T* shares) {
   const int64_t classes = shape.classes();
-  if (shape.thresholds.empty()) return std::max_element(shares, shares + classes) - shares;
+  if (shape.decides_plainly()) return std::max_element(shares, shares + classes) - shares;
+  if (shape.thresholds.empty()) return CheapestClass(shape, shares);
   int64_t best = 0;
   double most = -1;
   for (int64_t k = 0; k < classes; ++k) {

@@ -71,6 +71,8 @@ struct NetworkShape {
   double quantile = 0.5;
   // ModelSpec::thresholds: for softmax_cross_entropy, one per class; or empty.
   std::vector<double> thresholds;
+  // ModelSpec::costs: for softmax_cross_entropy and without thresholds; or empty.
+  std::vector<spec::CostOfClass> costs;
   int32_t positive = 1;  // index of the positive class, with two classes
   // Half-widths of prediction intervals, in the units of training, one per target. May be empty.
   std::vector<double> half_widths;
@@ -88,6 +90,8 @@ struct NetworkShape {
   int64_t fits = 1;       // number of fits; 1 in training
   bool constant = false;  // a constant prediction has a share in each prediction
 
+  // Returns whether the most probable class is predicted.
+  bool decides_plainly() const { return thresholds.empty() && costs.empty(); }
   bool averages() const { return fits > 1 || constant; }
   // Returns a prediction of output `k` within its limits.
   double Limited(int64_t k, double prediction) const {

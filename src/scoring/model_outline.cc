@@ -81,6 +81,9 @@ Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const st
   auto positive = data::PositiveClass(model.document.job, fitted.classes);
   if (!positive.ok()) return ErrorOf(directory + "/" + bundle::kModelFile, positive.status());
   model.shape.positive = *positive;
+  auto costs = data::CostsOfClasses(model.document.job.model.costs, fitted.classes);
+  if (!costs.ok()) return ErrorOf(directory + "/" + bundle::kModelFile, costs.status());
+  model.shape.costs = *std::move(costs);
   for (size_t k = 0; model.document.intervals && k < fitted.targets.size(); ++k) {
     model.shape.half_widths.push_back(model.document.intervals->half_widths[k] *
                                       std::fabs(fitted.targets[k].factor));

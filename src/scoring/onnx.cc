@@ -479,6 +479,7 @@ class Exporter {
       std::vector<float> thresholds(model_.shape.thresholds.begin(), model_.shape.thresholds.end());
       score = Op("Div", {shares, graph_.Floats(thresholds, {1, classes})});
     }
+    if (!model_.shape.costs.empty()) score = Op("MatMul", {shares, Savings(classes)});
     const std::string best = Op("ArgMax", {score}, {{"axis", int64_t{1}}});
     const int64_t all = -1;
     const std::string place = Op("Reshape", {Given(best, classes), graph_.Whole({&all, 1}, {1})});
@@ -487,6 +488,17 @@ class Exporter {
     Output("label", OnnxType::kString, 0,
            Op("Gather", {graph_.Texts(names), place}, {{"axis", int64_t{0}}}));
     Output("probabilities", OnnxType::kFloat, classes, Given(shares, FloatNumber(kNoNumber)));
+  }
+
+  // Returns [true class, predicted class]: how much less than 1 the prediction costs.
+  std::string Savings(int64_t classes) {
+    std::vector<float> savings(static_cast<size_t>(classes * classes));
+    for (int64_t k = 0; k < classes; ++k) savings[static_cast<size_t>(k * classes + k)] = 1;
+    for (const spec::CostOfClass& c : model_.shape.costs) {
+      savings[static_cast<size_t>(c.truth * classes + c.predicted)] =
+          static_cast<float>(1 - c.cost);
+    }
+    return graph_.Floats(savings, {classes, classes});
   }
 
   void AnswerLabels(const std::string& z) {

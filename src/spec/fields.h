@@ -158,6 +158,7 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f(Key("clip_predictions").Later(), s.clip_predictions);
   f(Key("start_at_constant").Later(), s.start_at_constant);
   f(Key("positive").Later(), s.positive);
+  f(Key("costs").Later(), s.costs);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
@@ -241,6 +242,20 @@ void Fields(F&& f, Is<ThresholdSpec> auto& s) {
   f(Key("min_recall").In(kInsideUnit).For(ThresholdKind::kPrecision), s.min_recall);
   f(Key("false_positive").In(kCost).For(ThresholdKind::kCost), s.false_positive);
   f(Key("false_negative").In(kCost).For(ThresholdKind::kCost), s.false_negative);
+}
+template <typename F>
+void Fields(F&& f, Is<PredictedCost> auto& s) {
+  f("predicted", s.predicted);
+  f("cost", s.cost);
+}
+template <typename F>
+void Fields(F&& f, Is<ClassCosts> auto& s) {
+  f("label", s.label);
+  f("costs", s.costs);
+}
+template <typename F>
+void Fields(F&& f, Is<DecisionCosts> auto& s) {
+  f("given", s.given);
 }
 template <typename F>
 void Fields(F&& f, Is<ClassWeight> auto& s) {

@@ -294,6 +294,13 @@ struct EarlierColumns {
   std::vector<FeatureOptions> options = {};  // one per feature of the schema
 };
 
+// Cost of predicting one class for a row of another one, by their positions.
+struct CostOfClass {
+  int32_t truth = 0, predicted = 0;
+  double cost = 1;
+  bool operator==(const CostOfClass&) const = default;
+};
+
 // Returns the names used in metrics by class: the classes, or the labels of multilabel.
 std::vector<std::string> ClassNames(Task task, const Preprocessing& preprocessing);
 // Returns the number of classes or targets that the network predicts.

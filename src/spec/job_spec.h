@@ -274,6 +274,24 @@ enum class Parametrization { kStandard, kNtp };
 enum class Precision { kFloat32, kFloat64 };
 enum class TargetScale { kStandard, kNone };
 
+// Costs of wrong predictions for rows of one class. Predictions without an entry cost 1.
+struct PredictedCost {
+  std::string predicted;  // label of another class
+  double cost = 1;
+  bool operator==(const PredictedCost&) const = default;
+};
+struct ClassCosts {
+  std::string label;  // true class
+  std::vector<PredictedCost> costs;
+  bool operator==(const ClassCosts&) const = default;
+};
+struct DecisionCosts {
+  std::vector<ClassCosts> given;
+  bool operator==(const DecisionCosts&) const = default;
+};
+// Maximum number of classes with costs.
+inline constexpr int64_t kCostClassesMax = 1000;
+
 struct ModelSpec {
   Task task = Task::kClassification;
   std::vector<int64_t> hidden;  // layer widths; empty: a linear model
@@ -306,6 +324,8 @@ struct ModelSpec {
   bool start_at_constant = false;
   // Two classes: the label of the positive one. Absent: the second class.
   std::optional<std::string> positive;
+  // Softmax: predicts the class with the lowest expected cost. No costs: the most probable class.
+  DecisionCosts costs;
   bool operator==(const ModelSpec&) const = default;
 };
 

@@ -207,6 +207,29 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   f.Expect(given.empty() || sum > 0, path, "no weight above 0", "one class that counts at least");
 }
 
+void CheckCosts(Findings& f, const JobSpec& job) {
+  constexpr Bounds kMistakeCost = {0, 1e9};
+  const std::vector<ClassCosts>& given = job.model.costs.given;
+  const std::string path = "model.costs";
+  f.Expect(given.empty() || EffectiveLoss(job.model) == Loss::kSoftmaxCrossEntropy, path, "costs",
+           "none unless model.loss is softmax_cross_entropy");
+  const bool chooses =
+      !job.model.thresholds.empty() || job.train.threshold.kind != ThresholdKind::kNone;
+  f.Expect(given.empty() || !chooses, path, "costs",
+           "none next to model.thresholds and train.threshold");
+  size_t entries = 0;
+  for (const ClassCosts& row : given) {
+    entries += row.costs.size();
+    for (const PredictedCost& c : row.costs) {
+      f.Within(path + "." + row.label + "." + c.predicted, c.cost, kMistakeCost);
+      f.Expect(c.predicted != row.label, path + "." + row.label, "the cost of a right prediction",
+               "labels of other classes");
+    }
+  }
+  f.Expect(entries <= kListMax, path, std::to_string(entries) + " costs",
+           "at most " + std::to_string(kListMax));
+}
+
 // Checks the choices on the held-out rows after the last fit. `sequential`: the optimizer and the
 // mode permit these choices.
 void CheckDecision(Findings& f, const JobSpec& job, bool sequential) {
@@ -335,6 +358,7 @@ void CheckTrain(Findings& f, const JobSpec& job) {
   CheckLbfgs(f, job);
   CheckAsync(f, train);
   CheckClassWeights(f, job);
+  CheckCosts(f, job);
   CheckBegin(f, job);
 }
 

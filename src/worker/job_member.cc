@@ -51,6 +51,8 @@ Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::Table
   }
   ESPALIER_ASSIGN_OR_RETURN(shape->positive,
                             data::PositiveClass(spec, profile.preprocessing.classes));
+  ESPALIER_ASSIGN_OR_RETURN(shape->costs,
+                            data::CostsOfClasses(spec.model.costs, profile.preprocessing.classes));
   return shape;
 }
 

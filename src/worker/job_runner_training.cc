@@ -235,6 +235,7 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   r.accepted.resize(std::min(r.accepted.size(), spec::kAcceptedMax));
   document.thresholds = r.threshold ? shape.thresholds : std::vector<double>();
   document.threshold = r.threshold;
+  document.costs = shape.costs;
   if (r.intervals && !r.intervals->half_widths.empty()) document.intervals = r.intervals;
   r.fits = shape.fits;
   document.skipped_steps = f.skipped_steps;

@@ -87,6 +87,7 @@ TEST_CASE("a job written as YAML reads back equal") {
            "model: {task: regression, loss: {quantile: {quantile: 0.9}}}",
            "model: {loss: {softmax_cross_entropy: {label_smoothing: 0.1}}, precision: float64}",
            "model: {thresholds: [1, 0.5], inputs: 3, outputs: 2, init: xavier}",
+           "model: {costs: {a: {b: 20, 1: 0}, 1: {a: 0.5}}}",
            "train: {optimizer: sgd, schedule: {step: {every: 3 epochs, factor: 0.5}}}",
            "train: {optimizer: {adamw: {beta2: 0.95}}, max_time: 90s, leaves: 8}",
            "train: {optimizer: lbfgs, epochs: 2}",

@@ -52,6 +52,22 @@ TEST_CASE("a weight for an unknown class suggests the nearest class") {
   CHECK_THAT(f.Profile().status().message(), Says("train.class_weight: all classes weigh 0"));
 }
 
+TEST_CASE("costs go by the positions of classes") {
+  const std::vector<std::string> classes = {"1", "2", "other"};
+  const auto costs = [&](const std::vector<spec::ClassCosts>& given) {
+    return CostsOfClasses({given}, classes);
+  };
+  const auto found = costs({{"2.0", {{"other", 5}, {"1", 1}}}, {"other", {{"1", 0}}}});
+  REQUIRE(found.ok());
+  CHECK(*found == std::vector<spec::CostOfClass>{{1, 2, 5}, {2, 0, 0}});
+  CHECK(costs({})->empty());
+  CHECK_THAT(costs({{"3", {{"1", 5}}}}).status().message(), Says("model.costs: found '3'"));
+  CHECK_THAT(costs({{"1", {{"3", 5}}}}).status().message(), Says("model.costs: found '3'"));
+  CHECK_THAT(costs({{"1", {{"1.0", 5}}}}).status().message(), Says("model.costs.1 ... same class"));
+  CHECK_THAT(costs({{"1", {{"2", 5}, {"2.0", 6}}}}).status().message(),
+             Says("model.costs.1: found '2.0'"));
+}
+
 TEST_CASE("balanced label weights are the ratio of 0s to 1s, bounded") {
   DataFixture f;
   f.job.model.task = spec::Task::kMultilabel;

@@ -111,6 +111,41 @@ class DecisionTest(EspalierTest):
         self.assertLess(found["cost"][0], 0.2)
         self.assertGreater(found["recall"][0], found["precision"][0])
 
+    def test_costs_of_mistakes_decide_between_three_classes(self):
+        chance, lines = random.Random(5), ["x,y"]
+        for _ in range(900):
+            x = chance.gauss(0, 1)
+            place = round(x + chance.gauss(0, 0.7) + 1)
+            lines.append("%.4f,%s" % (x, "abc"[min(2, max(0, place))]))
+        table = self.write("three.csv", "\n".join(lines) + "\n")
+        spec = {"data": {"train": table, "label": "y", "validation": {"fraction": 0.3}},
+                "model": {"costs": {"a": {"b": 6}, "c": {"b": 0.1, "a": 2}}}, "preset": "fast"}
+        self.same_bits(spec, others=((3, 1),))
+        result = self.result("train", self.job("costs", spec))
+        out = self.path("scored")
+        self.espalier("predict", result["bundle"], table, "--output", out)
+        matrix = [[0, 6, 1], [1, 0, 1], [2, 0.1, 0]]
+        plain, right = 0, []
+        for row, line in zip(rows_of(out), lines[1:], strict=True):
+            shares = [float(row["probability_" + name]) for name in "abc"]
+            costs = [sum(p * matrix[i][k] for i, p in enumerate(shares)) for k in range(3)]
+            best = sorted(costs)
+            if best[1] - best[0] > 1e-6:
+                self.assertEqual(row["prediction"], "abc"[costs.index(best[0])])
+            plain += row["prediction"] == "abc"[shares.index(max(shares))]
+            right.append(row["prediction"] == line[-1])
+        self.assertLess(plain, 870)
+        metrics = self.result("evaluate", result["bundle"], table)["metrics"]
+        self.assertAlmostEqual(metrics["accuracy"], sum(right) / len(right), places=9)
+        with open(result["bundle"] + "/model.json") as f:
+            self.assertIn({"label": "a", "predicted": "b", "cost": 6}, json.load(f)["costs"])
+        two = dict(spec, model={}, train={"threshold": {"cost": {"false_negative": 2}}})
+        _, err = self.espalier("train", self.job("two", two), code=2)
+        self.assertIn("expected two. Set model.costs", err)
+        spec["model"]["costs"]["d"] = {"a": 3}
+        _, err = self.espalier("train", self.job("unknown", spec), code=2)
+        self.assertIn("model.costs: found 'd'", err)
+
     def test_the_epoch_is_chosen_by_average_precision(self):
         spec = self.spec(self.classes(), early_stopping={"metric": "val_average_precision",
                                                          "patience": 2})

@@ -264,6 +264,16 @@ class ExportTest(EspalierTest):
                 self.assertEqual(len(expected), 200)
                 self.check_answers(found, expected, rejected)
 
+    def test_costs_decide_the_label_of_predict(self):
+        train = self.mixed_csv("train.csv", 700, 1)
+        test = self.mixed_csv("test.csv", 300, 2)
+        self.train("costs", {"train": train, "label": "y", "features": self.features()},
+                   {"hidden": [8], "costs": {"c": {"a": 9}, "b": {"a": 4, "c": 0}}})
+        found, expected = self.exported("costs", test), self.predicted("costs", test)
+        self.check_answers(found, expected, [])
+        best = [max("abc", key=lambda name: float(row["probability_" + name])) for row in expected]
+        self.assertNotEqual(best, found["label"])
+
     def test_prediction_intervals_have_the_ends_of_predict(self):
         chance = random.Random(5)
         rows = [(chance.random(), chance.random(), chance.random()) for _ in range(300)]

@@ -101,6 +101,34 @@ TEST_CASE("with thresholds the largest multiple decides the class") {
   CHECK(PredictedClass(shape, likely) == 1);
 }
 
+TEST_CASE("with costs the lowest expected cost decides the class") {
+  LeafPass<double> pass(MakeShape(spec::ModelSpec(), 4, 3), 200);
+  NetworkShape shape = pass.shape();
+  shape.costs = {{2, 0, 5}, {2, 1, 0.5}, {0, 2, 0}};
+  LeafPass<double> costly(shape, 200);
+  FillBatch(costly, 200, 3);
+  const auto parameters = StartOf<double>(shape, 1);
+  const auto totals = EvaluationTotals(costly, parameters, 200);
+  std::vector<double> probabilities(600);
+  costly.Predict(parameters.data(), 200, probabilities.data());
+  const double matrix[3][3] = {{0, 1, 0}, {1, 0, 1}, {5, 0.5, 0}};  // [true][predicted]
+  std::vector<double> confusion(9);
+  int changed = 0;
+  for (int64_t r = 0; r < 200; ++r) {
+    const double* p = probabilities.data() + 3 * r;
+    double expected[3] = {};
+    for (int t = 0; t < 3; ++t) {
+      for (int k = 0; k < 3; ++k) expected[k] += p[t] * matrix[t][k];
+    }
+    const auto cheapest = std::min_element(expected, expected + 3) - expected;
+    CHECK(PredictedClass(shape, p) == cheapest);
+    confusion[3 * costly.labels()[r] + cheapest] += costly.weights()[r];
+    changed += std::max_element(p, p + 3) - p != cheapest;
+  }
+  CHECK(changed > 20);
+  for (int i = 0; i < 9; ++i) CHECK(totals[kTotalsFixed + i] == Approx(confusion[i]));
+}
+
 TEST_CASE("equal scores count half in the AUC, which needs both classes") {
   const NetworkShape shape = Linear(spec::Task::kClassification, 2);
   std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));

@@ -483,6 +483,23 @@ class ModelTest(unittest.TestCase):
                                                classes=["0", "1"]), tensors)
             self.assertEqual(model.predict([[1.0]])[0], expected, thresholds)
 
+    def test_costs_decide_which_class_is_predicted(self):
+        tensors = {"layers.0.weight": np.array([[1.0], [0.0], [-9.0]]),
+                   "layers.0.bias": np.zeros(3)}
+        document = bundles.document(1, {"hidden": []}, classes=["a", "b", "c"])
+
+        def cost(label, predicted, number):
+            return {"label": label, "predicted": predicted, "cost": number}
+
+        for costs, expected in (([], "a"), ([cost("b", "a", 9)], "b"),
+                                ([cost("b", "a", 9), cost("a", "b", 9)], "c"),
+                                ([cost("a", "b", 0)], "b"), ([cost("c", "a", 9)], "a")):
+            model = self.load(dict(document, costs=costs), tensors)
+            self.assertEqual(model.predict([[1.0]])[0], expected, costs)
+        for wrong in (cost("a", "d", 1), cost("a", "a", 1), cost("a", "b", -1)):
+            with self.assertRaisesRegex(espalier.BadInputError, "costs"):
+                self.load(dict(document, costs=[wrong]), tensors)
+
     def test_a_damaged_or_lying_file_is_one_error_and_never_another_model(self):
         doc = bundles.document(2, {"hidden": []}, classes=["0", "1"])
         good = bundles.safetensors({"layers.0.weight": np.ones((2, 2)),

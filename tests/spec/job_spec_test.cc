@@ -67,6 +67,29 @@ TEST_CASE("CSV and date keys out of range are named") {
   });
 }
 
+TEST_CASE("costs of mistakes are between different classes") {
+  CheckRefused({
+      {[](JobSpec& j) {
+         j.model.costs.given = {{"a", {{"a", 2}}}};
+       },
+       "model.costs.a: found the cost of a right prediction ... other classes"},
+      {[](JobSpec& j) {
+         j.model.costs.given = {{"a", {{"b", -1}}}};
+       },
+       "model.costs.a.b: found -1, expected a number from 0 to 1000000000"},
+      {[](JobSpec& j) {
+         j.model.costs.given = {{"a", {{"b", 2}}}};
+         j.model.thresholds = {1, 1};
+       },
+       "model.costs: found costs ... model.thresholds"},
+      {[](JobSpec& j) {
+         j.model.costs.given = {{"a", {{"b", 2}}}};
+         j.model.loss = Loss::kBinaryCrossEntropy;
+       },
+       "model.costs: found costs ... softmax_cross_entropy"},
+  });
+}
+
 TEST_CASE("each field out of range is named with found and expected") {
   CheckRefused({
       {[](JobSpec& j) {

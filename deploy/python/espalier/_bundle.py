@@ -206,6 +206,8 @@ class Document:
     schema: Node
     rules: List[Node]  # one per feature, or none
     thresholds: Tuple[float, ...]  # one per class, or none
+    # (true class, predicted class, cost) of model.costs, by position
+    costs: Tuple[Tuple[int, int, float], ...]
     half_widths: Tuple[float, ...]  # of prediction intervals, one per target, or none
     classes: Tuple[Label, ...]
     targets: Tuple[Tuple[str, float, float, float, float], ...]  # name, shift, factor, range
@@ -232,7 +234,7 @@ _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss",
                "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
                "target_scale", "expected_inputs", "expected_outputs", "inputs", "outputs",
                "scaling_layer", "parametrization", "cap_label_smoothing", "clip_predictions",
-               "start_at_constant", "positive")
+               "start_at_constant", "positive", "costs")
 
 
 def parse_document(raw: bytes) -> Document:
@@ -287,6 +289,7 @@ def parse_document(raw: bytes) -> Document:
         features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
         null_values=tuple(n.label() for n in nulls.items(1_000_000)) if nulls else (), rules=rules,
         thresholds=_chosen(root, loss, outputs) or _thresholds(model, loss, outputs),
+        costs=_costs(root, loss, classes),
         half_widths=_half_widths(root, task, len(targets)),
         classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text(),
         scaling_layer=bool(model.get("scaling_layer") and model["scaling_layer"].flag()),
@@ -330,6 +333,22 @@ def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
         raise _wrong("spec.model.thresholds", "none, or with softmax_cross_entropy one per class, "
                                               "each at least 0, one at most 0")
     return found
+
+
+def _costs(root: Node, loss: str, classes: Tuple[str, ...]) -> Tuple[Tuple[int, int, float], ...]:
+    """Returns the costs of wrong predictions that are not 1."""
+    node = root.get("costs")
+    places = {name: i for i, name in enumerate(classes)}
+    found = {}
+    for row in node.items(1_000_000) if node else ():
+        truth, predicted = (places.get(row[key].label(), -1) for key in ("label", "predicted"))
+        cost = row["cost"].number()
+        if -1 in (truth, predicted) or truth == predicted or not 0 <= cost <= 1e9:
+            raise _wrong("costs", "numbers from 0 to 1e9 between two classes")
+        found[truth, predicted] = cost
+    if found and loss != "softmax_cross_entropy":
+        raise _wrong("costs", "none, except with softmax_cross_entropy")
+    return tuple((truth, predicted, cost) for (truth, predicted), cost in found.items())
 
 
 def _chosen(root: Node, loss: str, outputs: int) -> Tuple[float, ...]:

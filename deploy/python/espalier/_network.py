@@ -287,15 +287,22 @@ def probabilities(task: str, loss: str, z: Any) -> Any:
     return e / e.sum(axis=1, keepdims=True)
 
 
-def class_indices(loss: str, z: Any, thresholds: Tuple[float, ...] = ()) -> Any:
-    """Returns [rows] from outputs: the most probable class, or the class with the largest multiple
-    of its threshold. Of equal classes, the first one."""
+def class_indices(loss: str, z: Any, thresholds: Tuple[float, ...] = (),
+                  costs: Tuple[Tuple[int, int, float], ...] = ()) -> Any:
+    """Returns [rows] from outputs: the most probable class, the class with the largest multiple of
+    its threshold, or the one with the lowest expected cost. Of equal classes, the first one."""
     if thresholds:
         with np.errstate(divide="ignore", invalid="ignore"):
             multiples = probabilities("classification", loss, z) / np.array(thresholds)
         return np.nan_to_num(multiples, nan=0.0, posinf=np.inf).argmax(axis=1)
     if loss == "binary_cross_entropy":
         return (z[:, 0] > 0).astype(np.int64)
+    if costs:
+        shares = probabilities("classification", loss, z).astype(np.float64)
+        expected = -shares
+        for truth, predicted, cost in costs:
+            expected[:, predicted] += shares[:, truth] * (cost - 1)
+        return expected.argmin(axis=1)
     return z.argmax(axis=1)
 
 

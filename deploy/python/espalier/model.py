@@ -213,7 +213,8 @@ class Model:
 
     def _index_of(self, z: Any) -> Any:
         """Returns predict_index from the result of predict_raw."""
-        return class_indices(self._document.loss, z, self._document.thresholds)
+        return class_indices(self._document.loss, z, self._document.thresholds,
+                             self._document.costs)
 
     def _proba_of(self, z: Any) -> Any:
         """Returns predict_proba from the result of predict_raw."""

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
+#include <utility>
 
 #include "src/base/text.h"
 #include "src/data/table/class_text.h"
@@ -73,8 +75,9 @@ Result<int32_t> PositiveClass(const spec::JobSpec& job, const std::vector<std::s
   const bool two = classes.size() == 2;
   const auto found = std::to_string(classes.size());
   if (job.train.threshold.kind != spec::ThresholdKind::kNone && !two) {
-    return InvalidArgument("train.threshold: found " + found +
-                           " classes, expected two. Remove train.threshold.");
+    const bool cost = job.train.threshold.kind == spec::ThresholdKind::kCost;
+    return InvalidArgument("train.threshold: found " + found + " classes, expected two. " +
+                           (cost ? "Set model.costs instead." : "Remove train.threshold."));
   }
   if (!job.model.positive) return 1;
   const std::string& label = *job.model.positive;
@@ -86,6 +89,36 @@ Result<int32_t> PositiveClass(const spec::JobSpec& job, const std::vector<std::s
   if (at >= 0) return at;
   return InvalidArgument("model.positive: found " + Quoted(label) + ", expected " +
                          Quoted(classes[0]) + " or " + Quoted(classes[1]));
+}
+
+Result<std::vector<spec::CostOfClass>> CostsOfClasses(const spec::DecisionCosts& costs,
+                                                      const std::vector<std::string>& classes) {
+  std::vector<spec::CostOfClass> found;
+  if (costs.given.empty()) return found;
+  if (std::ssize(classes) > spec::kCostClassesMax) {
+    return InvalidArgument("model.costs: found " + std::to_string(classes.size()) +
+                           " classes, expected at most " + std::to_string(spec::kCostClassesMax));
+  }
+  const ClassIndex index(classes);
+  std::set<std::pair<int32_t, int32_t>> pairs;
+  for (const spec::ClassCosts& row : costs.given) {
+    for (const spec::PredictedCost& c : row.costs) {
+      const int32_t truth = index.Of(row.label), predicted = index.Of(c.predicted);
+      const std::string& unknown = truth < 0 ? row.label : c.predicted;
+      if (truth < 0 || predicted < 0) {
+        return InvalidArgument("model.costs: found " + Quoted(Printable(unknown)) +
+                               ", which is not a class. Set costs only between classes.");
+      }
+      if (truth == predicted || !pairs.emplace(truth, predicted).second) {
+        return InvalidArgument("model.costs." + Printable(row.label) + ": found " +
+                               Quoted(Printable(c.predicted)) + ", which means " +
+                               (truth == predicted ? "the same class" : "a class given before") +
+                               ". Remove it.");
+      }
+      if (c.cost != 1) found.push_back({truth, predicted, c.cost});
+    }
+  }
+  return found;
 }
 
 Result<std::vector<double>> FitPositiveWeights(const spec::ClassWeights& wanted,

@@ -26,6 +26,12 @@ Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,
 // model.positive is not a class of the job, or the job requires two classes and has another number.
 Result<int32_t> PositiveClass(const spec::JobSpec& job, const std::vector<std::string>& classes);
 
+// Returns the costs of model.costs by the positions of classes, without those of 1.
+// kInvalidArgument: a label is not a class, is given twice in two spellings, or there are more than
+// kCostClassesMax classes.
+Result<std::vector<spec::CostOfClass>> CostsOfClasses(const spec::DecisionCosts& costs,
+                                                      const std::vector<std::string>& classes);
+
 // Multilabel: returns one weight per label for its ones, in the order of `labels`, or nothing if
 // all weights are 1. `stats`: statistics of each label's zeros and ones in the training rows.
 // `balanced` is rows with 0 / rows with 1, limited to [1 / kPositiveWeightMax, kPositiveWeightMax].

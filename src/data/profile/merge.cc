@@ -454,6 +454,9 @@ class Merger {
     if (const auto positive = PositiveClass(job_, classes); !positive.ok()) {
       return positive.status().At(AtLabel());
     }
+    if (const auto costs = CostsOfClasses(job_.model.costs, classes); !costs.ok()) {
+      return costs.status().At(AtLabel());
+    }
     Result<std::vector<double>> weights =
         FitClassWeights(job_.train.class_weight, classes, labels_);
     if (!weights.ok()) return weights.status().At(AtLabel());
