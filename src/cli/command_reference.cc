@@ -13,7 +13,7 @@ Json KeyJson(const config::KeyReference& key) {
           {"words", key.words},
           {"default", key.value},
           {"by_preset", key.by_preset},
-          {"text", key.doc == nullptr ? "" : key.doc->text}};
+          {"text", key.doc == nullptr ? std::string() : key.doc->text}};
 }
 
 }  // namespace

@@ -227,13 +227,6 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return reader.ReadMap(node, path, FieldsOf(reader, out));
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
-                spec::WorkerRange& out) {
-  std::vector<Field> fields = FieldsOf(reader, out);
-  fields.push_back(reader.Value("cache_input", out.cache_input));
-  return reader.ReadMap(node, path, fields);
-}
-
 std::string OneSpelling(const std::string& place) {
   const Result<storage::Uri> uri = storage::ParseUri(place);
   if (!uri.ok()) return place;  // the code that uses the place reports the error

@@ -120,16 +120,6 @@ struct Writer {
     if (model.loss) Append(map, "loss", Loss(*model.loss, model));
     return map;
   }
-  static YamlNode Write(const spec::WorkerRange& workers) {
-    YamlNode map = Range(workers);
-    Append(map, "cache_input", Write(workers.cache_input));
-    return map;
-  }
-  static YamlNode Range(const spec::WorkerRange& workers) {
-    YamlNode map = Map();
-    AppendFields(map, workers);
-    return map;
-  }
   template <typename... T>
   static YamlNode Write(const std::variant<T...>& value) {
     return std::visit([](const auto& v) { return Write(v); }, value);
@@ -164,6 +154,16 @@ struct Writer {
   static YamlNode Scoring(const spec::ScoringSpec& spec) {
     YamlNode map = Map();
     AppendFields(map, spec);
+    return map;
+  }
+  // Returns the section `workers` of a job that scores.
+  static YamlNode ScoringWorkers(const spec::WorkerRange& workers) {
+    YamlNode map = Map();
+    spec::Fields(
+        [&](const spec::Key& key, const auto& member) {
+          if (!key.training_only) AppendField(map, key, member);
+        },
+        workers);
     return map;
   }
   static YamlNode Train(const spec::JobSpec& job) {
@@ -229,7 +229,7 @@ struct Writer {
   static void AppendField(YamlNode& map, const spec::Key& key, const T& member) {
     if (key.inlined) {
       if constexpr (spec::HasFields<T>) AppendFields(map, member);
-    } else if (key.yaml[0] != '\0' && !key.LeftOut(member)) {
+    } else if (!key.by_hand && !key.LeftOut(member)) {
       if constexpr (std::is_same_v<T, std::string>) {
         if (key.path && member.empty()) return;
       }
@@ -238,7 +238,7 @@ struct Writer {
   }
   template <typename T>
   static void AppendField(YamlNode& map, const spec::Key& key, const std::optional<T>& member) {
-    if (member && key.later && key.yaml[0] != '\0') {  // an explicit value, even a default one
+    if (member && key.later && !key.by_hand) {  // an explicit value, even a default one
       return Append(map, key.yaml, Field(key, *member));
     }
     if (member) return AppendField(map, key, *member);
@@ -273,7 +273,7 @@ YamlNode JobToYaml(const spec::JobSpec& job) {
 YamlNode ScoringToYaml(const spec::ScoringSpec& spec) {
   YamlNode root = Single("name", Writer::Write(spec.name));
   Append(root, spec::NameOf(spec.kind), Writer::Scoring(spec));
-  Append(root, "workers", Writer::Range(spec.workers));
+  Append(root, "workers", Writer::ScoringWorkers(spec.workers));
   if (!spec.output.path.empty()) Append(root, "output", Writer::Write(spec.output));
   return root;
 }

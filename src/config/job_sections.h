@@ -60,8 +60,6 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::DecisionCosts& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ValidationSpec& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
-                spec::WorkerRange& out);
 // Reads `output: PATH` or `output: {path: PATH, overwrite: true}`.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::OutputSpec& out);
@@ -175,8 +173,7 @@ Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, co
 // Appends the keys of the fields for which `belongs` is true. `s` must outlive the reading.
 template <typename S, typename F>
 void AppendFields(Reader& reader, S& s, F belongs, std::vector<Field>& out) {
-  using spec::Fields;
-  Fields(
+  spec::Fields(
       [&](const spec::Key& key, auto& member) {
         if (!belongs(key)) return;
         if (key.inlined) {
@@ -184,7 +181,7 @@ void AppendFields(Reader& reader, S& s, F belongs, std::vector<Field>& out) {
             AppendFields(
                 reader, member, [](const spec::Key&) { return true; }, out);
           }
-        } else if (key.yaml[0] != '\0') {
+        } else if (!key.by_hand) {
           out.push_back(
               {key.yaml, [&reader, &member, key](const YamlNode& node, const std::string& path) {
                  return ReadKey(reader, node, path, key, member);

@@ -1,5 +1,5 @@
 // The reference of jobs and sweeps: each key with its type, its default and its text. Types and
-// defaults come from the readers, and texts from key_docs.cc. config/reference.yaml is generated
+// defaults come from the readers, and texts from the Keys of the fields and from key_docs.cc. config/reference.yaml is generated
 // from both, and a test compares it.
 //
 // Thread rule: pure functions.
@@ -17,9 +17,9 @@ namespace espalier::config {
 // Text of one key. In `path`, "*" matches any word: "train.optimizer.*.beta1". "[]" follows the
 // name of a list.
 struct KeyDoc {
-  const char* path;
+  std::string path;
   const char* example;  // value to show for a key without a default; nullptr: the key has a default
-  const char* text;
+  std::string text;
 };
 // Returns the texts in the order of presentation.
 std::span<const KeyDoc> KeyDocs();

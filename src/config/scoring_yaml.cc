@@ -28,6 +28,14 @@ Field SectionOf(Reader& reader, spec::ScoringSpec& out) {
           }};
 }
 
+Status ReadWorkers(Reader& reader, const YamlNode& node, const std::string& path,
+                   spec::ScoringSpec& out) {
+  std::vector<Field> fields;
+  AppendFields(
+      reader, out.workers, [](const spec::Key& key) { return !key.training_only; }, fields);
+  return reader.ReadMap(node, path, fields);
+}
+
 }  // namespace
 
 Result<spec::JobKind> JobKindOf(std::string_view yaml_text, std::string_view name_for_messages) {
@@ -46,17 +54,15 @@ Result<spec::ScoringSpec> ParseScoring(std::string_view yaml_text,
                            ": expected a job with `predict` or `evaluate`");
   }
   spec.name = spec::NameOf(spec.kind);
-  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "",
-                                          {reader.Value("name", spec.name),
-                                           SectionOf(reader, spec),
-                                           {"workers",
-                                            [&](const auto& node, const auto& path) {
-                                              return reader.ReadMap(node, path,
-                                                                    FieldsOf(reader, spec.workers));
-                                            }},
-                                           {"output", [&](const auto& node, const auto& path) {
-                                              return ReadSpec(reader, node, path, spec.output);
-                                            }}}));
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
+      root, "",
+      {reader.Value("name", spec.name),
+       SectionOf(reader, spec),
+       {"workers",
+        [&](const auto& node, const auto& path) { return ReadWorkers(reader, node, path, spec); }},
+       {"output", [&](const auto& node, const auto& path) {
+          return ReadSpec(reader, node, path, spec.output);
+        }}}));
   if (const Status invalid = spec.Validate(); !invalid.ok()) return reader.Locate(invalid);
   spec.output.path = OneSpelling(spec.output.path);
   return spec;

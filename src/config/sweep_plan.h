@@ -12,7 +12,7 @@
 #include "src/base/status.h"
 #include "src/config/reader.h"
 #include "src/config/yaml_tree.h"
-#include "src/spec/fields.h"
+#include "src/spec/field_list.h"
 
 namespace espalier::config {
 
@@ -49,21 +49,6 @@ struct SweepPlan {
   std::optional<int64_t> parallel;
 };
 
-// Keys that hold one value, as in spec/fields.h.
-template <typename F>
-void Fields(F&& f, spec::Is<RandomSearch> auto& s) {
-  f(spec::Key("trials").Whole(1, kSweepRunsMax), s.trials);
-  f("seed", s.seed);
-}
-template <typename F>
-void Fields(F&& f, spec::Is<SweepPlan> auto& s) {
-  f(spec::Key("folds").Whole(2, kSweepRunsMax), s.folds);
-  f("stratify", s.stratify);
-  f("refit", s.refit);
-  f("metric", s.metric);
-  f(spec::Key("parallel").Whole(1, kSweepRunsMax), s.parallel);
-}
-
 // Reads the file. Errors contain the place in the file, which is called `name`.
 Result<SweepPlan> ReadSweepPlan(const YamlNode& root, std::string_view name);
 
@@ -71,3 +56,36 @@ Result<SweepPlan> ReadSweepPlan(const YamlNode& root, std::string_view name);
 std::vector<GrammarEntry> SweepGrammar();
 
 }  // namespace espalier::config
+
+namespace espalier::spec {
+
+// Keys that hold one value, as in spec/fields.h.
+template <>
+inline constexpr auto kFields<config::RandomSearch> = Declare(
+    Member(&config::RandomSearch::trials,
+           Key("trials").Whole(1, config::kSweepRunsMax).Example("20").Doc("Number of draws.")),
+    Member(&config::RandomSearch::seed, Key("seed").Doc("The same seed draws the same values.")));
+
+template <>
+inline constexpr auto kFields<config::SweepPlan> = Declare(
+    Member(&config::SweepPlan::folds,
+           Key("folds")
+               .Whole(2, config::kSweepRunsMax)
+               .Example("5")
+               .Doc("Number of folds of cross-validation; by default none.")),
+    Member(&config::SweepPlan::stratify,
+           Key("stratify").Doc("true: as data.validation.stratify, for the folds.")),
+    Member(&config::SweepPlan::refit,
+           Key("refit").Doc("true, with folds: a last job, OUTPUT/best-NNN, with the values of the "
+                            "best trial, on all "
+                            "rows except those of the job's validation.")),
+    Member(&config::SweepPlan::metric,
+           Key("metric").Doc("Metric of the held-out rows that decides which trial is the best.")),
+    Member(&config::SweepPlan::parallel, Key("parallel")
+                                             .Whole(1, config::kSweepRunsMax)
+                                             .Example("4")
+                                             .Doc("Number of jobs that run at a time; by default "
+                                                  "as many as there are workers for, with "
+                                                  "workers.min of the job each.")));
+
+}  // namespace espalier::spec

@@ -1,6 +1,5 @@
-// Key: the declaration of one field of a job, in spec/fields.h. It determines the field's line in
-// the canonical text, its key in YAML and in model.json, and its bounds. Conditions between fields
-// are in spec/validate*.cc.
+// Key: the declaration of one field of a job, in spec/fields_*.h. It determines the field's line in
+// the canonical text, its key in YAML and in model.json, its bounds and its text in the reference.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -32,8 +31,16 @@ struct Key {
 
   // Name in the canonical text and in model.json of format 1. It never changes.
   const char* name;
-  // Key in YAML. "": the reader of its struct handles the field, or it has no key in YAML.
+  // Key in YAML, relative to its struct. It may lead through other maps; "*" is any word.
   const char* yaml = name;
+  // The reader of its struct reads the field. The other rules apply to it.
+  bool by_hand = false;
+  // The text of the reference; nullptr: the field is not a key in YAML.
+  const char* doc = nullptr;
+  // Value that the reference shows for a key without a default; nullptr: the key has a default.
+  const char* example = nullptr;
+  // Name of the field that precedes it in the reference; nullptr: the one before it in the list.
+  const char* after = nullptr;
   Bounds bounds = {};
   Unit unit = Unit::kNone;
   // Bit i: the field belongs to kind i of its struct; 0: to all kinds.
@@ -52,45 +59,64 @@ struct Key {
   // The field is left out if it has the default value of its type. Files written before the field
   // existed imply that value, and jobs that do not use the field keep their fingerprint.
   bool later = false;
+  // The key belongs to jobs that train, although jobs that score have the struct too.
+  bool training_only = false;
 
   constexpr Key In(Bounds b) const {
-    return With([b](Key& k) { k.bounds = b; });
+    return Changed([b](Key& k) { k.bounds = b; });
   }
   constexpr Key Whole(int64_t min, int64_t max) const {
     return In({static_cast<double>(min), static_cast<double>(max)});
   }
   constexpr Key Yaml(const char* key) const {
-    return With([key](Key& k) { k.yaml = key; });
+    return Changed([key](Key& k) { k.yaml = key; });
   }
-  constexpr Key ReadByHand() const { return Yaml(""); }
+  constexpr Key ReadByHand() const {
+    return Changed([](Key& k) { k.by_hand = true; });
+  }
+  // The field follows from the words of other keys.
+  constexpr Key NotInYaml() const { return Yaml("").ReadByHand(); }
+  constexpr Key Doc(const char* text) const {
+    return Changed([text](Key& k) { k.doc = text; });
+  }
+  constexpr Key Example(const char* value) const {
+    return Changed([value](Key& k) { k.example = value; });
+  }
+  constexpr Key After(const char* field) const {
+    return Changed([field](Key& k) { k.after = field; });
+  }
   constexpr Key Milliseconds() const {
-    return With([](Key& k) { k.unit = Unit::kMilliseconds; });
+    return Changed([](Key& k) { k.unit = Unit::kMilliseconds; });
   }
   constexpr Key Bytes() const {
-    return With([](Key& k) { k.unit = Unit::kBytes; });
+    return Changed([](Key& k) { k.unit = Unit::kBytes; });
   }
   template <typename... Kind>
   constexpr Key For(Kind... kind) const {
-    return With([mask = (uint32_t{0} | ... | (uint32_t{1} << static_cast<uint32_t>(kind)))](
-                    Key& k) { k.kinds = mask; });
+    return Changed([mask = (uint32_t{0} | ... | (uint32_t{1} << static_cast<uint32_t>(kind)))](
+                       Key& k) { k.kinds = mask; });
   }
   constexpr Key Absent(const char* word) const {
-    return With([word](Key& k) { k.absent = word; });
+    return Changed([word](Key& k) { k.absent = word; });
   }
   constexpr Key NoCharacter(const char* word) const {
-    return With([word](Key& k) { k.no_character = word; });
+    return Changed([word](Key& k) { k.no_character = word; });
   }
   constexpr Key List(const char* example) const {
-    return With([example](Key& k) { k.list = example; });
+    return Changed([example](Key& k) { k.list = example; });
   }
   constexpr Key Path() const {
-    return With([](Key& k) { k.path = true; });
+    return Changed([](Key& k) { k.path = true; });
   }
   constexpr Key Inlined() const {
-    return With([](Key& k) { k.inlined = true; });
+    return Changed([](Key& k) { k.inlined = true; });
   }
   constexpr Key Later() const {
-    return With([](Key& k) { k.later = true; });
+    return Changed([](Key& k) { k.later = true; });
+  }
+
+  constexpr Key TrainingOnly() const {
+    return Changed([](Key& k) { k.training_only = true; });
   }
 
   template <typename Kind>
@@ -106,10 +132,10 @@ struct Key {
 
  private:
   template <typename F>
-  constexpr Key With(F&& change) const {
-    Key changed = *this;
-    change(changed);
-    return changed;
+  constexpr Key Changed(F&& change) const {
+    Key copy = *this;
+    change(copy);
+    return copy;
   }
 };
 
