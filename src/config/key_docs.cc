@@ -9,6 +9,7 @@
 
 #include "src/config/reference.h"
 #include "src/config/sweep_plan.h"
+#include "src/spec/conditions.h"
 #include "src/spec/fields.h"
 #include "src/spec/names.h"
 
@@ -113,6 +114,25 @@ std::string PathBelow(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
 
+// Returns the text of a key and a sentence for each condition. `usual` is the default.
+template <typename T>
+std::string TextOf(const spec::Key& key, const T& usual) {
+  std::string text = key.doc;
+  for (const spec::Condition& condition : key.conditions) {
+    if (condition.decider == spec::Decider::kNone) break;
+    std::string word;  // the only value without other ones, if it has one
+    if constexpr (spec::Named<T>) {
+      word = spec::NameOf(usual);
+    } else if constexpr (requires { spec::NameOf(usual.kind); }) {
+      word = spec::NameOf(usual.kind);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (key.no != std::string_view("false")) word = key.no;
+    }
+    text += " " + spec::SentenceOf(condition, word);
+  }
+  return text;
+}
+
 // Appends the texts of the fields of S, which are below `path`, in the order of presentation.
 // `belongs` selects keys of S.
 template <typename S, typename F>
@@ -126,7 +146,9 @@ void AddFields(const std::string& path, F belongs, std::vector<KeyDoc>* out) {
     if (!belongs(key)) return;
     auto& [_, docs] = fields.emplace_back(key, std::vector<KeyDoc>());
     const std::string at = key.inlined ? path : PathBelow(path, key.yaml);
-    if (key.doc != nullptr) docs.push_back({at, key.example, key.doc});
+    if (key.doc != nullptr) {
+      docs.push_back({at, key.example, TextOf(key, S().*entry.pointer)});
+    }
     if constexpr (spec::HasFields<Type>) {
       const bool kinds = !key.inlined && requires(Type t) { spec::NameOf(t.kind); };
       AddFields<Type>(

@@ -6,7 +6,7 @@
 #include "src/base/text.h"
 #include "src/config/job_sections.h"
 #include "src/config/reader.h"
-#include "src/spec/check_bounds.h"
+#include "src/spec/check_fields.h"
 #include "src/spec/findings.h"
 
 namespace espalier::config {
@@ -193,8 +193,8 @@ class SweepReader {
       }
     }
     spec::Findings outside;
-    spec::BoundsVisitor(outside).Check("", spec::Key(""), plan);
-    spec::BoundsVisitor(outside).Check("random", spec::Key("random"), random);
+    spec::FieldVisitor(outside).Check("", plan);
+    spec::FieldVisitor(outside).Check("random", random);
     if (!outside.Take().ok()) return reader_.Locate(outside.Take());
     double runs = static_cast<double>(random.trials.value_or(1) * plan.folds.value_or(1));
     for (const SweepAxis& axis : plan.grid) runs *= static_cast<double>(axis.choices.size());

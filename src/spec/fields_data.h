@@ -3,6 +3,7 @@
 // Thread rule: constants.
 #pragma once
 
+#include "src/spec/conditions.h"
 #include "src/spec/field_list.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -93,26 +94,38 @@ inline constexpr auto kFields<FeatureGroup> = Declare(
                "whole numbers. Blanks at both ends are removed, and 1.0 equals 1. Parquet's dates "
                "are text such as 2024-02-29, its timestamps text such as 2024-02-29 23:59:58.5 in "
                "UTC.")),
-    Member(&FeatureGroup::scale, Key("scale").Example("minmax").Doc(
-                                     "By default data.features.scale; categories are not scaled.")),
+    Member(&FeatureGroup::scale,
+           Key("scale")
+               .Without(FeatureType::kCategorical)
+               .Example("minmax")
+               .Doc("By default data.features.scale; categories are not scaled.")),
     Member(&FeatureGroup::nulls,
            Key("nulls").Example("mean").Doc(
                "By default data.features.nulls. category, the default of categorical columns: null "
                "is a value.")),
     Member(&FeatureGroup::null_indicator,
            Key("null_indicator")
+               .Without(FeatureType::kCategorical)
+               .Because("with `nulls: category` null is a category")
+               .Without(Task::kAutoencoder)
                .Doc("true: one more input, 1 where the value is null and 0 elsewhere.")),
-    Member(&FeatureGroup::log1p, Key("log1p").Doc("true: log(1 + x) instead of x.")),
+    Member(&FeatureGroup::log1p, Key("log1p")
+                                     .With(FeatureType::kNumeric)
+                                     .Without(Task::kAutoencoder)
+                                     .Doc("true: log(1 + x) instead of x.")),
     Member(&FeatureGroup::parts,
            Key("parts").Doc(
                "Numbers to take from a date, in UTC. weekday: 0 (Monday) to 6. yearday: 1 to 366. "
                "epoch: seconds since 1970.")),
     Member(&FeatureGroup::date_format,
            Key("date_format")
+               .With(FeatureType::kDate)
                .Later()
                .Example("\"%m/%d/%Y\"")
                .Doc("How dates are written, as data.features.date_format, which is the default.")),
     Member(&FeatureGroup::embedding, Key("embedding")
+                                         .Whole(0, kEmbeddingMax)
+                                         .With(FeatureType::kCategorical)
                                          .Yaml("encode")
                                          .ReadByHand()
                                          .Example("{embedding: 8}")
@@ -122,6 +135,7 @@ inline constexpr auto kFields<FeatureGroup> = Declare(
     Member(
         &FeatureGroup::hash,
         Key("hash")
+            .With(FeatureType::kCategorical)
             .Whole(0, kCodesMax)
             .Doc("Number of buckets that the values of a category are hashed to, for columns with "
                  "any "
@@ -130,11 +144,13 @@ inline constexpr auto kFields<FeatureGroup> = Declare(
     Member(
         &FeatureGroup::min_count,
         Key("min_count")
+            .With(FeatureType::kCategorical)
             .Whole(1, kCountMax)
             .Doc("Values in fewer training rows than this share one code. Unseen values have that "
                  "code too, or none if every training value is more frequent.")),
     Member(&FeatureGroup::one_hot_max,
            Key("one_hot_max")
+               .With(FeatureType::kCategorical)
                .Whole(0, kCountMax)
                .Later()
                .Doc("A column of at most this number of values, without null, is one-hot with all "
@@ -142,6 +158,7 @@ inline constexpr auto kFields<FeatureGroup> = Declare(
                     "values, although the group has an embedding. 0: no column.")),
     Member(&FeatureGroup::zero_rare,
            Key("zero_rare")
+               .With(FeatureType::kCategorical)
                .Later()
                .Doc("true: rare values, null and unseen values have no code, and their inputs are "
                     "0. In "
@@ -150,6 +167,7 @@ inline constexpr auto kFields<FeatureGroup> = Declare(
 template <>
 inline constexpr auto kFields<CategoryOptions> = Declare(
     Member(&CategoryOptions::embedding, Key("embedding")
+                                            .Whole(0, kEmbeddingMax)
                                             .Yaml("encode")
                                             .ReadByHand()
                                             .Example("{embedding: 8}")
@@ -165,6 +183,7 @@ inline constexpr auto kFields<NumberOptions> = Declare(
     Member(
         &NumberOptions::embedding,
         Key("embedding")
+            .Without(Task::kAutoencoder)
             .Doc("piecewise_linear: trained inputs of each number that are linear over each bin of "
                  "its values.")),
     Member(&NumberOptions::width,
@@ -239,13 +258,14 @@ inline constexpr auto kFields<FeatureSpec> = Declare(
                 "How text and numbers of dates are written, for groups without date_format and for "
                 "auto. Directives: %Y %y %m %d %j %b %B %H %I %M %S %f %p %z %Z %a %A %F %T %%. "
                 "auto, the default: see type: date.")),
-    Member(&FeatureSpec::numbers, Key("numbers")
-                                      .Later()
-                                      .After("categories")
-                                      .Example("{embedding: piecewise_linear}")
-                                      .Doc("How the network takes in all features except "
-                                           "categories. Not with task autoencoder.")),
+    Member(&FeatureSpec::numbers,
+           Key("numbers")
+               .Later()
+               .After("categories")
+               .Example("{embedding: piecewise_linear}")
+               .Doc("How the network takes in all features except categories.")),
     Member(&FeatureSpec::null_indicators, Key("null_indicators")
+                                              .Without(Task::kAutoencoder)
                                               .Later()
                                               .Doc("true: a number without a group that is null in "
                                                    "a training row gets one more input: "
@@ -334,8 +354,10 @@ inline constexpr auto kFields<BadRows> = Declare(
             "REQUIRED with skip. Number of bad rows, over all files, above which the job fails.")));
 
 template <>
-inline constexpr auto kFields<Shuffle> = Declare(Member(&Shuffle::kind, Key("kind")),
-                                                 Member(&Shuffle::window_rows, Key("window_rows")));
+inline constexpr auto kFields<Shuffle> =
+    Declare(Member(&Shuffle::kind, Key("kind")),
+            Member(&Shuffle::window_rows,
+                   Key("window_rows").Whole(8, kCountMax).For(ShuffleKind::kWindow).Body()));
 
 template <>
 inline constexpr auto kFields<DataSpec> = Declare(

@@ -39,6 +39,7 @@ inline constexpr auto kFields<CheckpointSpec> = Declare(
             .Example("1000")
             .Doc("Steps between checkpoints, instead of `every`; with both, the first decides.")),
     Member(&CheckpointSpec::every_ms, Key("every_ms")
+                                          .Whole(1000, kCountMax)
                                           .Yaml("every")
                                           .Milliseconds()
                                           .Doc("Time between checkpoints, at least 1 s.")),

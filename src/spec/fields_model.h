@@ -3,6 +3,7 @@
 // Thread rule: constants.
 #pragma once
 
+#include "src/spec/conditions.h"
 #include "src/spec/field_list.h"
 #include "src/spec/job_spec.h"
 
@@ -35,11 +36,14 @@ inline constexpr auto kFields<ModelSpec> = Declare(
                                         "any, the model is linear.")),
     Member(&ModelSpec::activation,
            Key("activation").Doc("One for all hidden layers, or a list with one for each.")),
-    Member(
-        &ModelSpec::dropout,
-        Key("dropout").In(kFraction).Doc(
-            "Share of hidden units that are switched off at random; at least 0, below 1. One for "
-            "all hidden layers, or a list with one for each.")),
+    Member(&ModelSpec::dropout,
+           Key("dropout")
+               .Without(OptimizerKind::kLbfgs)
+               .Because("a loss that changes between evaluations cannot be searched")
+               .In(kFraction)
+               .Doc("Share of hidden units that are switched off at random; at least 0, below 1. "
+                    "One for "
+                    "all hidden layers, or a list with one for each.")),
     Member(&ModelSpec::layer_norm,
            Key("layer_norm")
                .Doc("true: the sums of each hidden layer are normalized before the activation.")),
@@ -61,6 +65,7 @@ inline constexpr auto kFields<ModelSpec> = Declare(
                  "is "
                  "that of scaled features.")),
     Member(&ModelSpec::label_smoothing, Key("label_smoothing")
+                                            .In(kFraction)
                                             .Yaml("loss.*.label_smoothing")
                                             .ReadByHand()
                                             .Doc("Share of each label that is spread evenly over "
@@ -68,12 +73,14 @@ inline constexpr auto kFields<ModelSpec> = Declare(
     Member(
         &ModelSpec::huber_delta,
         Key("huber_delta")
+            .In(kPositive)
             .Yaml("loss.huber.delta")
             .ReadByHand()
             .Doc(
                 "Error above which the loss is linear, in standard deviations of the target unless "
                 "target_scale is none.")),
     Member(&ModelSpec::quantile, Key("quantile")
+                                     .In(kInsideUnit)
                                      .Yaml("loss.quantile.quantile")
                                      .ReadByHand()
                                      .Doc("The quantile to predict; above 0, below 1.")),
@@ -84,10 +91,11 @@ inline constexpr auto kFields<ModelSpec> = Declare(
     Member(&ModelSpec::precision, Key("precision").Doc("Type of weights and computation.")),
     Member(&ModelSpec::target_scale,
            Key("target_scale")
+               .Without(Task::kMultilabel, Task::kAutoencoder)
+               .Because("it is for task regression")
                .Example("standard")
-               .Doc("Regression. standard, the default: targets have mean 0 and deviation 1 in "
-                    "training, "
-                    "and predictions are scaled back. none: for loss poisson, which requires it.")),
+               .Doc("standard, the default: targets have mean 0 and deviation 1 in training, and "
+                    "predictions are scaled back. none: for loss poisson, which requires it.")),
     Member(&ModelSpec::thresholds,
            Key("thresholds")
                .List("numbers, one per class")
@@ -110,11 +118,11 @@ inline constexpr auto kFields<ModelSpec> = Declare(
                                                   "By default any.")),
     Member(&ModelSpec::parametrization,
            Key("parametrization")
+               .Without(OptimizerKind::kLbfgs)
                .Later()
                .After("init")
                .Doc("ntp: each layer computes W x / sqrt(inputs) + b. W and embeddings start with "
-                    "variance 1, whatever `init` is. The model stores W / sqrt(inputs). Not with "
-                    "optimizer lbfgs.")),
+                    "variance 1, whatever `init` is. The model stores W / sqrt(inputs).")),
     Member(
         &ModelSpec::scaling_layer,
         Key("scaling_layer")
@@ -122,34 +130,33 @@ inline constexpr auto kFields<ModelSpec> = Declare(
             .After("parametrization")
             .Doc("true: each input of the first layer is multiplied by a trained factor, 1 at the "
                  "start.")),
-    Member(
-        &ModelSpec::cap_label_smoothing,
-        Key("cap_label_smoothing")
-            .Later()
-            .After("scaling_layer")
-            .Doc(
-                "Classification. true: label_smoothing is at most the share of the rarest class.")),
+    Member(&ModelSpec::cap_label_smoothing,
+           Key("cap_label_smoothing")
+               .With(Task::kClassification)
+               .Later()
+               .After("scaling_layer")
+               .Doc("true: label_smoothing is at most the share of the rarest class.")),
     Member(&ModelSpec::clip_predictions,
            Key("clip_predictions")
+               .With(Task::kRegression)
                .Later()
                .After("start_at_constant")
-               .Doc("Regression. true: predictions stay within the range of the training targets. "
-                    "Metrics use these predictions, but the loss does not.")),
+               .Doc("true: predictions stay within the range of the training targets. Metrics use "
+                    "these predictions, but the loss does not.")),
     Member(
         &ModelSpec::start_at_constant,
         Key("start_at_constant")
+            .With(Task::kRegression)
             .Later()
             .After("cap_label_smoothing")
-            .Doc(
-                "true: training of a regression begins with the constant answer that suits the "
-                "loss: "
-                "the mean, with poisson its logarithm, with mae and huber the median, with "
-                "quantile "
-                "that quantile. Medians and quantiles are of a sample of the training rows. false: "
-                "it begins with 0.")),
+            .Doc("true: training begins with the constant answer that suits the loss: the mean, "
+                 "with poisson its logarithm, with mae and huber the median, with quantile that "
+                 "quantile. Medians and quantiles are of a sample of the training rows. false: it "
+                 "begins with 0.")),
     Member(
         &ModelSpec::positive,
         Key("positive")
+            .With(Task::kClassification)
             .Later()
             .After("thresholds")
             .Example("yes")

@@ -3,6 +3,7 @@
 // Thread rule: constants.
 #pragma once
 
+#include "src/spec/conditions.h"
 #include "src/spec/field_list.h"
 #include "src/spec/job_spec.h"
 
@@ -95,7 +96,9 @@ template <>
 inline constexpr auto kFields<ScheduleSpec> = Declare(
     Member(&ScheduleSpec::kind, Key("kind").NotInYaml()),
     Member(&ScheduleSpec::warmup,
-           Key("warmup").Doc("Time of linear increase from 0, such as 1 epochs or 100 steps.")),
+           Key("warmup")
+               .In(kNotNegative)
+               .Doc("Time of linear increase from 0, such as 1 epochs or 100 steps.")),
     Member(&ScheduleSpec::warmup_share, Key("warmup_share")
                                             .In(kFraction)
                                             .Later()
@@ -107,6 +110,7 @@ inline constexpr auto kFields<ScheduleSpec> = Declare(
                .Doc("Time between reductions, such as 3 epochs or 100 steps.")),
     Member(&ScheduleSpec::factor,
            Key("factor")
+               .In({0, 1, true, false})
                .For(ScheduleKind::kStep, ScheduleKind::kExponential, ScheduleKind::kPlateau)
                .Doc("Factor of a reduction.")),
     Member(&ScheduleSpec::final_fraction, Key("final_fraction")
@@ -155,6 +159,7 @@ inline constexpr auto kFields<Averaging> =
                                           .For(AveragingKind::kEma)
                                           .Doc("Share that the average keeps at an update.")),
             Member(&Averaging::start, Key("start")
+                                          .In(kNotNegative)
                                           .For(AveragingKind::kEma, AveragingKind::kMean)
                                           .Doc("Time before the first update that counts.")));
 
@@ -174,11 +179,14 @@ inline constexpr auto kFields<EnsembleSpec> = Declare(
                                      .Doc("Number of parts of the training rows, with over: folds. "
                                           "By default as many as fits. "
                                           "The fits hold out the first ones.")),
-    Member(&EnsembleSpec::shrink,
-           Key("shrink").Doc(
-               "true: all predictions move towards the constant answer, which is the shares of the "
-               "classes or the mean of the target. The share that does is the one with the least "
-               "loss of the held-out rows. For small tables.")));
+    Member(
+        &EnsembleSpec::shrink,
+        Key("shrink")
+            .Without(Task::kAutoencoder)
+            .Doc("true: all predictions move towards the constant answer, which is the shares of "
+                 "the "
+                 "classes or the mean of the target. The share that does is the one with the least "
+                 "loss of the held-out rows. For small tables.")));
 
 template <>
 inline constexpr auto kFields<ThresholdSpec> =
@@ -238,40 +246,41 @@ template <>
 inline constexpr auto kFields<TrainSpec> = Declare(
     Member(
         &TrainSpec::mode,
-        Key("mode").Later().Doc(
-            "sync: all workers compute parts of one batch, and the model does not depend on "
-            "their number. async: one worker holds the weights. Each worker takes them, computes "
-            "the gradient of `batch` of its rows and sends it; each gradient is a step. Training "
-            "does not wait for a slow worker, except in evaluations. The model then depends on "
-            "the speed of the workers, and the rows of a slow worker count less. If the worker "
-            "with the weights dies, training continues from the newest checkpoint. async "
-            "excludes gd, lbfgs and accumulate_steps; at most `leaves` workers take part.")),
-    Member(
-        &TrainSpec::staleness,
-        Key("staleness")
-            .Whole(0, kStalenessMax)
+        Key("mode")
+            .Without(OptimizerKind::kGd, OptimizerKind::kLbfgs)
+            .Because("each update needs all rows at one set of weights")
             .Later()
-            .Example("4")
-            .Doc("async: a gradient is computed again if more steps than this were taken since its "
-                 "weights were read. By default twice the number of workers, at least 4.")),
+            .Doc("sync: all workers compute parts of one batch, and the model does not depend on "
+                 "their number. async: one worker holds the weights. Each worker takes them, "
+                 "computes the gradient of `batch` of its rows and sends it; each gradient is a "
+                 "step. Training does not wait for a slow worker, except in evaluations. The "
+                 "model then depends on the speed of the workers, and the rows of a slow worker "
+                 "count less. If the worker with the weights dies, training continues from the "
+                 "newest checkpoint. With async, at most `leaves` workers take part.")),
+    Member(&TrainSpec::staleness,
+           Key("staleness")
+               .With(TrainMode::kAsync)
+               .Because("a synchronous step is never stale")
+               .Whole(0, kStalenessMax)
+               .Later()
+               .Example("4")
+               .Doc("A gradient is computed again if more steps than this were taken since its "
+                    "weights were read. By default twice the number of workers, at least 4.")),
     Member(
         &TrainSpec::optimizer,
         Key("optimizer")
-            .Doc(
-                "A word, or a word with its settings. gd: gradient descent, one update an epoch "
-                "from "
-                "all rows, computed `batch` rows at a time. lbfgs: L-BFGS over all rows; each "
-                "point "
-                "that it evaluates is an epoch. It has converged when the norm of the gradient is "
-                "at "
-                "most tolerance * objective, or when the objectives of 20 iterations differ by at "
-                "most tolerance * the first one. weight_decay and l1 are part of the objective; "
-                "with "
-                "l1, a search may end early where a weight is 0. Metrics and evaluations are those "
-                "of the start and of the end of each iteration. lbfgs ignores data.shuffle. It "
-                "excludes dropout, schedule, clipping, accumulate_steps and averaging.")),
+            .Doc("A word, or a word with its settings. gd: gradient descent, one update an epoch "
+                 "from all rows, computed `batch` rows at a time. lbfgs: L-BFGS over all rows; "
+                 "each point that it evaluates is an epoch. It has converged when the norm of the "
+                 "gradient is at most tolerance * objective, or when the objectives of 20 "
+                 "iterations differ by at most tolerance * the first one. weight_decay and l1 are "
+                 "part of the objective; with l1, a search may end early where a weight is 0. "
+                 "Metrics and evaluations are those of the start and of the end of each "
+                 "iteration. lbfgs ignores data.shuffle.")),
     Member(&TrainSpec::schedule,
            Key("schedule")
+               .Without(OptimizerKind::kLbfgs)
+               .Because("lbfgs chooses its steps itself")
                .Doc("Learning rate over time. step: multiplied by `factor` after each `every`. "
                     "exponential: the same, evenly spread. cosine and polynomial: from the start "
                     "to the "
@@ -303,6 +312,7 @@ inline constexpr auto kFields<TrainSpec> = Declare(
                                   .Example("1000")
                                   .Doc("Maximum number of steps of each fit.")),
     Member(&TrainSpec::max_time_ms, Key("max_time_ms")
+                                        .Whole(1, kCountMax)
                                         .Yaml("max_time")
                                         .Milliseconds()
                                         .Example("30 min")
@@ -329,34 +339,47 @@ inline constexpr auto kFields<TrainSpec> = Declare(
     Member(
         &TrainSpec::weight_decay_schedule,
         Key("weight_decay_schedule")
+            .Without(OptimizerKind::kLbfgs)
             .Later()
             .Doc("flat_cos: weight_decay is constant over the first half of the training and then "
                  "falls to 0 along half a cosine. Requires epochs or steps.")),
-    Member(&TrainSpec::rate_factors,
-           Key("rate_factors")
-               .Later()
-               .Example("{biases: 0.1}")
-               .Doc("Multiples of the learning rate. Not with optimizer lbfgs.")),
+    Member(&TrainSpec::rate_factors, Key("rate_factors")
+                                         .Without(OptimizerKind::kLbfgs)
+                                         .Because("lbfgs chooses its steps itself")
+                                         .Later()
+                                         .Example("{biases: 0.1}")
+                                         .Doc("Multiples of the learning rate.")),
     Member(&TrainSpec::rate_by_batch,
            Key("rate_by_batch")
+               .Without(OptimizerKind::kLbfgs)
+               .Because("lbfgs chooses its steps itself")
                .Later()
                .Doc("sqrt: the learning rate times sqrt(batch / 256), of batches above 256.")),
     Member(&TrainSpec::clip_norm,
            Key("clip_norm")
+               .Without(OptimizerKind::kLbfgs)
+               .Because("lbfgs chooses its steps itself")
                .In(kNotNegative)
                .Doc("Largest norm of the gradient; 0: no limit. It is applied before clip_value.")),
     Member(&TrainSpec::clip_value,
            Key("clip_value")
+               .Without(OptimizerKind::kLbfgs)
+               .Because("lbfgs chooses its steps itself")
                .In(kNotNegative)
                .Doc("Largest size of each element of the gradient; 0: no limit.")),
     Member(
         &TrainSpec::accumulate_steps,
         Key("accumulate_steps")
+            .Without(OptimizerKind::kGd, OptimizerKind::kLbfgs)
+            .Because("each update takes a whole epoch")
+            .Without(TrainMode::kAsync)
+            .Because("each gradient is applied at once; raise train.batch instead")
             .Whole(1, kCountMax)
             .Doc("Number of steps whose gradients make one update. The last update of an epoch may "
                  "have fewer.")),
     Member(&TrainSpec::averaging,
            Key("averaging")
+               .Without(OptimizerKind::kLbfgs)
                .After("intervals")
                .Doc("Averages of the weights after each update, which are evaluated and saved "
                     "instead of "
@@ -370,35 +393,42 @@ inline constexpr auto kFields<TrainSpec> = Declare(
     Member(
         &TrainSpec::calibrate,
         Key("calibrate")
+            .With(Task::kClassification, Task::kMultilabel)
+            .Without(OptimizerKind::kGd, OptimizerKind::kLbfgs)
+            .Without(TrainMode::kAsync)
             .Later()
-            .Doc("true: the outputs of a classifier are divided by a temperature, the one with the "
-                 "least loss of the held-out rows. Requires validation rows or folds.")),
+            .Doc("true: the outputs are divided by a temperature, the one with the least loss of "
+                 "the held-out rows. Requires validation rows or folds.")),
     Member(
         &TrainSpec::threshold,
         Key("threshold")
+            .With(Loss::kSoftmaxCrossEntropy)
+            .Without(OptimizerKind::kGd, OptimizerKind::kLbfgs)
+            .Without(TrainMode::kAsync)
             .Later()
             .Example("f1")
-            .Doc(
-                "Two classes with softmax_cross_entropy: uses the held-out rows to choose the "
-                "threshold of the probability above which model.positive is predicted. accuracy, "
-                "f1: "
-                "the highest one. recall, precision: the highest recall with at least "
-                "min_precision, "
-                "or the highest precision with at least min_recall. cost: the lowest mean cost per "
-                "row. Requires validation rows or folds. none: model.thresholds decides.")),
-    Member(
-        &TrainSpec::intervals,
-        Key("intervals")
-            .In(kFraction)
-            .Later()
-            .Example("0.9")
-            .Doc("Regression: share of rows that prediction intervals contain. Their half-width is "
-                 "this quantile of the absolute residuals of the held-out rows (split conformal "
-                 "prediction). predict writes them as lower_TARGET and upper_TARGET. 0: no "
-                 "intervals.")),
+            .Doc("Two classes: uses the held-out rows to choose the threshold of the probability "
+                 "above which model.positive is predicted. accuracy, f1: the highest one. recall, "
+                 "precision: the highest recall with at least min_precision, or the highest "
+                 "precision with at least min_recall. cost: the lowest mean cost per row. "
+                 "Requires validation rows or folds. none: model.thresholds decides.")),
+    Member(&TrainSpec::intervals,
+           Key("intervals")
+               .With(Task::kRegression)
+               .Without(OptimizerKind::kGd, OptimizerKind::kLbfgs)
+               .Without(TrainMode::kAsync)
+               .In(kFraction)
+               .Later()
+               .Example("0.9")
+               .Doc("Share of rows that prediction intervals contain. Their half-width is this "
+                    "quantile of the absolute residuals of the held-out rows (split conformal "
+                    "prediction). predict writes them as lower_TARGET and upper_TARGET. 0: no "
+                    "intervals.")),
     Member(
         &TrainSpec::class_weight,
         Key("class_weight")
+            .With(Task::kClassification, Task::kMultilabel)
+            .Because("data.weight is for rows")
             .Doc(
                 "Weights of classes, in addition to data.weight and in training only. balanced: "
                 "rows "
@@ -425,6 +455,9 @@ inline constexpr auto kFields<TrainSpec> = Declare(
     Member(
         &TrainSpec::skip_nonfinite,
         Key("skip_nonfinite")
+            .Words("fail", "skip")
+            .Without(OptimizerKind::kLbfgs)
+            .Because("its line search already steps back from such points")
             .Yaml("on_nonfinite")
             .ReadByHand()
             .Doc("What to do with a step whose loss or gradient is not finite. fail: the job ends, "

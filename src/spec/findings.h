@@ -32,6 +32,15 @@ class Findings {
     Expect(value >= min && value <= max, path, std::to_string(value),
            "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
   }
+  // Checks milliseconds.
+  void Time(const std::string& path, int64_t value, int64_t min, int64_t max) {
+    const auto shown = [](int64_t ms) {
+      return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+    };
+    Expect(value >= min && value <= max, path, std::to_string(value) + " ms",
+           (value < min ? "a time of at least " + shown(min) : "a time of at most " + shown(max)) +
+               ", such as `10 min`");
+  }
   void Within(const std::string& path, double value, const Bounds& bounds) {
     const bool inside = (bounds.above ? value > bounds.min : value >= bounds.min) &&
                         (bounds.below ? value < bounds.max : value <= bounds.max);
@@ -68,9 +77,9 @@ class Findings {
   Status first_;
 };
 
-// Checks the bounds of each field's Key.
-void CheckBounds(Findings& f, const JobSpec& job);
-void CheckBounds(Findings& f, const ScoringSpec& scoring);
+// Checks the bounds and the conditions of each field's Key.
+void CheckFields(Findings& f, const JobSpec& job);
+void CheckFields(Findings& f, const ScoringSpec& scoring);
 void CheckModel(Findings& f, const ModelSpec& model);
 void CheckTrain(Findings& f, const JobSpec& job);
 

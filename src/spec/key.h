@@ -1,9 +1,12 @@
 // Key: the declaration of one field of a job, in spec/fields_*.h. It determines the field's line in
-// the canonical text, its key in YAML and in model.json, its bounds and its text in the reference.
+// the canonical text, its key in YAML and in model.json, its bounds, its conditions and its
+// text in the reference.
 //
 // Thread rule: values and pure functions.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -23,6 +26,21 @@ inline constexpr Bounds kFraction = {0, 1, false, true};
 inline constexpr Bounds kInsideUnit = {0, 1, true, true};
 inline constexpr Bounds kCost = {0, 1e9, true, false};
 inline constexpr int64_t kCountMax = 1'000'000'000'000;  // steps, rows
+
+// A key of the job whose value decides which other keys apply.
+enum class Decider : uint8_t { kNone, kTask, kLoss, kOptimizer, kMode, kColumnType };
+// The deciding key with values of type E. conditions.h has them.
+template <typename E>
+inline constexpr Decider kDecider = Decider::kNone;
+
+// Values of a deciding key with which a field may have another value than its default.
+struct Condition {
+  Decider decider = Decider::kNone;
+  uint32_t values = 0;           // bit i: value i
+  bool without = false;          // true: all values except these
+  const char* reason = nullptr;  // end of the error; nullptr: none
+};
+inline constexpr size_t kConditionsMax = 3;
 
 struct Key {
   enum class Unit { kNone, kMilliseconds, kBytes };
@@ -61,6 +79,12 @@ struct Key {
   bool later = false;
   // The key belongs to jobs that train, although jobs that score have the struct too.
   bool training_only = false;
+  // The field is the value of the word of its kind: {window: 100000}.
+  bool body = false;
+  // Words in YAML for false and true.
+  const char *no = "false", *yes = "true";
+  // All of them hold, or the field has its default. The used ones come first.
+  std::array<Condition, kConditionsMax> conditions = {};
 
   constexpr Key In(Bounds b) const {
     return Changed([b](Key& k) { k.bounds = b; });
@@ -93,8 +117,7 @@ struct Key {
   }
   template <typename... Kind>
   constexpr Key For(Kind... kind) const {
-    return Changed([mask = (uint32_t{0} | ... | (uint32_t{1} << static_cast<uint32_t>(kind)))](
-                       Key& k) { k.kinds = mask; });
+    return Changed([mask = Mask(kind...)](Key& k) { k.kinds = mask; });
   }
   constexpr Key Absent(const char* word) const {
     return Changed([word](Key& k) { k.absent = word; });
@@ -119,6 +142,26 @@ struct Key {
     return Changed([](Key& k) { k.training_only = true; });
   }
 
+  constexpr Key Body() const {
+    return Changed([](Key& k) { k.body = true; });
+  }
+  constexpr Key Words(const char* no_word, const char* yes_word) const {
+    return Changed([no_word, yes_word](Key& k) { k.no = no_word, k.yes = yes_word; });
+  }
+  // The field applies only with these values, or not with these values, of a deciding key.
+  template <typename First, typename... Value>
+  constexpr Key With(First first, Value... values) const {
+    return On<First>(Mask(first, values...), false);
+  }
+  template <typename First, typename... Value>
+  constexpr Key Without(First first, Value... values) const {
+    return On<First>(Mask(first, values...), true);
+  }
+  // Gives the reason for the condition before it.
+  constexpr Key Because(const char* reason) const {
+    return Changed([reason](Key& k) { k.conditions[k.ConditionCount() - 1].reason = reason; });
+  }
+
   template <typename Kind>
   constexpr bool Belongs(Kind kind) const {
     return kinds == 0 || (kinds >> static_cast<uint32_t>(kind) & 1) != 0;
@@ -131,6 +174,22 @@ struct Key {
   }
 
  private:
+  template <typename... Value>
+  static constexpr uint32_t Mask(Value... values) {
+    return (uint32_t{0} | ... | (uint32_t{1} << static_cast<uint32_t>(values)));
+  }
+  constexpr size_t ConditionCount() const {
+    size_t count = 0;
+    while (count < kConditionsMax && conditions[count].decider != Decider::kNone) ++count;
+    return count;
+  }
+  template <typename E>
+  constexpr Key On(uint32_t values, bool without) const {
+    static_assert(kDecider<E> != Decider::kNone, "conditions.h has no key with these values");
+    return Changed([values, without](Key& k) {
+      k.conditions[k.ConditionCount()] = {kDecider<E>, values, without, nullptr};
+    });
+  }
   template <typename F>
   constexpr Key Changed(F&& change) const {
     Key copy = *this;

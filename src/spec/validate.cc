@@ -1,4 +1,5 @@
-// JobSpec::Validate checks the bounds of each field, then conditions between fields. `model` and
+// JobSpec::Validate checks the bounds and conditions of each Key, then the other conditions between
+// fields. `model` and
 // `train` are in validate_train.cc.
 #include <algorithm>
 #include <cctype>
@@ -92,7 +93,6 @@ void CheckDateFormat(Findings& f, const std::string& path, const std::string& fo
 }
 
 void CheckEncoding(Findings& f, const std::string& path, const CategoryOptions& options) {
-  f.Whole(path + ".encode", options.embedding, 0, kEmbeddingMax);
   f.Expect(options.one_hot_max == 0 || (options.embedding > 0 && options.hash == 0),
            path + ".one_hot_max", std::to_string(options.one_hot_max),
            "0 unless `encode: {embedding: 8}` is with it, and no `hash`");
@@ -107,9 +107,6 @@ void CheckCategories(Findings& f, const std::string& path, const FeatureGroup& g
   f.Expect(nulls == NullKind::kCategory || nulls == NullKind::kFail || nulls == NullKind::kDrop,
            path + ".nulls", NameOf(nulls),
            "category, fail or drop: categories have no mean or median");
-  f.Expect(!group.scale, path + ".scale", "a scale", "none with `type: categorical`");
-  f.Expect(!group.null_indicator, path + ".null_indicator", "true",
-           "false: with `nulls: category` null is a category");
   CheckEncoding(f, path, group);
 }
 
@@ -117,15 +114,7 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
                 const FeatureGroup& group) {
   f.Expect(!group.columns.empty(), path + ".columns", "nothing", "the columns of the group");
   CheckColumns(f, data, path + ".columns", group.columns);
-  f.Expect(!group.log1p || group.type == FeatureType::kNumeric, path + ".log1p", "true",
-           "`type: numeric` with it");
   if (group.type == FeatureType::kCategorical) return CheckCategories(f, path, group);
-  for (const auto& [key, value] :
-       {std::pair("encode", group.embedding), std::pair("hash", group.hash),
-        std::pair("min_count", group.min_count - 1), std::pair("one_hot_max", group.one_hot_max),
-        std::pair("zero_rare", static_cast<int64_t>(group.zero_rare))}) {
-    f.Expect(value == 0, path + "." + key, std::to_string(value), "`type: categorical` with it");
-  }
   if (group.scale) CheckScale(f, path + ".scale", *group.scale);
   const NullPolicy& nulls = group.nulls ? *group.nulls : data.features.nulls;
   CheckNulls(f, path + ".nulls", nulls);
@@ -137,8 +126,6 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
   f.Expect(!group.null_indicator || FillsNulls(nulls.kind), path + ".null_indicator",
            std::string("true with `nulls: ") + NameOf(nulls.kind) + "`",
            "`nulls: mean`, `median` or `{constant: 0}`, so that rows with nulls are kept");
-  f.Expect(group.date_format.empty() || group.type == FeatureType::kDate, path + ".date_format",
-           Quoted(group.date_format), "`type: date` with it");
   CheckDateFormat(f, path + ".date_format", group.date_format);
   f.Expect(group.type != FeatureType::kDate || !group.parts.empty(), path + ".parts", "none",
            "at least one, such as year");
@@ -151,10 +138,6 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
 // Checks that the features of an autoencoder are plain numbers of columns, because those are its
 // outputs.
 void CheckPlainFeatures(Findings& f, const FeatureSpec& features) {
-  f.Expect(features.numbers.embedding == NumberEmbedding::kNone, "data.features.numbers.embedding",
-           NameOf(features.numbers.embedding), "none with task autoencoder");
-  f.Expect(!features.null_indicators, "data.features.null_indicators", "true",
-           "false with task autoencoder");
   f.Expect(features.scale.kind != ScaleKind::kRobustSmoothClip, "data.features.scale",
            NameOf(features.scale.kind), "another scale with task autoencoder");
   for (size_t i = 0; i < features.groups.size(); ++i) {
@@ -163,11 +146,8 @@ void CheckPlainFeatures(Findings& f, const FeatureSpec& features) {
     f.Expect(group.type == FeatureType::kNumeric || group.type == FeatureType::kBoolean,
              path + ".type", NameOf(group.type),
              "numeric or boolean with task autoencoder, which gives back numbers");
-    f.Expect(!group.log1p, path + ".log1p", "true", "false with task autoencoder");
     f.Expect(!group.scale || group.scale->kind != ScaleKind::kRobustSmoothClip, path + ".scale",
              "robust_smooth_clip", "another scale with task autoencoder");
-    f.Expect(!group.null_indicator, path + ".null_indicator", "true",
-             "false with task autoencoder");
   }
 }
 
@@ -388,20 +368,6 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
     f.Expect(data.bad_rows.limit == 0, "data.bad_rows.limit", std::to_string(data.bad_rows.limit),
              "none with `policy: fail`; write `policy: skip` to tolerate bad rows");
   }
-  if (data.shuffle.kind == ShuffleKind::kWindow) {
-    f.Whole("data.shuffle.window", data.shuffle.window_rows, 8, kCountMax);
-  }
-}
-
-void CheckCheckpoint(Findings& f, const JobSpec& job) {
-  if (job.checkpoint) {
-    const CheckpointSpec& c = *job.checkpoint;
-    if (c.every_ms) {
-      f.Expect(*c.every_ms >= 1000 && *c.every_ms <= kCountMax, "train.checkpoint.every",
-               std::to_string(*c.every_ms) + " ms", "a time of at least 1 s, such as `10 min`");
-    }
-  }
-  if (job.resume) f.Paths("resume.from", {job.resume->from});
 }
 
 }  // namespace
@@ -421,13 +387,13 @@ Status JobSpec::Validate() const {
                std::none_of(name.begin(), name.end(),
                             [](unsigned char c) { return c < 0x20 || c == 0x7F; }),
            "name", Quoted(name), "1 to 128 bytes without control characters");
-  CheckBounds(f, *this);
+  CheckFields(f, *this);
   // The checks below compute with these values.
   if (const Status status = f.Take(); !status.ok()) return status;
   CheckData(f, data, model.task);
   CheckModel(f, model);
   CheckTrain(f, *this);
-  CheckCheckpoint(f, *this);
+  if (resume) f.Paths("resume.from", {resume->from});
   f.Expect(workers.max == 0 || workers.max >= workers.min, "workers.max",
            std::to_string(workers.max),
            "at least workers.min, which is " + std::to_string(workers.min));

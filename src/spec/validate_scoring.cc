@@ -53,7 +53,7 @@ Status ScoringSpec::Validate() const {
   f.Expect(!data.empty(), section + ".data", "nothing",
            "files, directories or patterns; add `data: PATH`");
   f.Paths(section + ".data", data);
-  CheckBounds(f, *this);
+  CheckFields(f, *this);
   f.Expect(workers.max == 0 || workers.max >= workers.min, "workers.max",
            std::to_string(workers.max),
            "at least workers.min, which is " + std::to_string(workers.min));

@@ -1,4 +1,4 @@
-// Conditions between fields of `model` and `train`. The bounds of single fields are in fields.h.
+// Conditions between fields of `model` and `train` that Keys do not have.
 #include <algorithm>
 #include <cmath>
 
@@ -56,67 +56,10 @@ const char* LossesFor(Task task) {
 void CheckLoss(Findings& f, const ModelSpec& model) {
   const Loss loss = EffectiveLoss(model);
   f.Expect(LossFits(loss, model.task), "model.loss", NameOf(loss), LossesFor(model.task));
-  const bool scales = model.task == Task::kRegression || model.task == Task::kClassification;
-  f.Expect(scales || !model.target_scale, "model.target_scale", "a scale",
-           std::string("nothing with task ") + NameOf(model.task) + ": it is for task regression");
-  f.Within(std::string("model.loss.") + NameOf(loss) + ".label_smoothing", model.label_smoothing,
-           kFraction);
-  f.Expect(!model.cap_label_smoothing || model.task == Task::kClassification,
-           "model.cap_label_smoothing", "true", "false unless model.task is classification");
-  f.Expect(!model.clip_predictions || model.task == Task::kRegression, "model.clip_predictions",
-           "true", "false unless model.task is regression");
-  f.Expect(!model.start_at_constant || model.task == Task::kRegression, "model.start_at_constant",
-           "true", "false unless model.task is regression");
-  f.Within("model.loss.huber.delta", model.huber_delta, kPositive);
-  f.Within("model.loss.quantile.quantile", model.quantile, kInsideUnit);
   f.Expect(
       loss != Loss::kPoisson || EffectiveTargetScale(model) == TargetScale::kNone,
       "model.target_scale", NameOf(EffectiveTargetScale(model)),
       "none, or nothing: with loss poisson the targets are counts, and a shifted count is none");
-}
-
-// Checks options that conflict with L-BFGS, which compares the objective at points and chooses the
-// steps itself.
-void CheckLbfgs(Findings& f, const JobSpec& job) {
-  const TrainSpec& train = job.train;
-  if (train.optimizer.kind != OptimizerKind::kLbfgs) return;
-  const std::string chooses = "nothing with optimizer lbfgs, which chooses its steps itself";
-  for (double dropout : job.model.dropout) {
-    f.Expect(dropout == 0, "model.dropout", ShortestDouble(dropout),
-             "0 with optimizer lbfgs: a loss that changes between evaluations cannot be searched");
-  }
-  f.Expect(train.schedule == ScheduleSpec(), "train.schedule", NameOf(train.schedule.kind),
-           chooses);
-  f.Expect(train.clip_norm == 0, "train.clip_norm", ShortestDouble(train.clip_norm), chooses);
-  f.Expect(train.clip_value == 0, "train.clip_value", ShortestDouble(train.clip_value), chooses);
-  f.Expect(train.averaging.kind == AveragingKind::kNone, "train.averaging",
-           NameOf(train.averaging.kind), "none with optimizer lbfgs");
-  f.Expect(job.model.parametrization == Parametrization::kStandard, "model.parametrization",
-           NameOf(job.model.parametrization), "standard with optimizer lbfgs");
-  f.Expect(train.rate_factors == RateFactors(), "train.rate_factors", "factors", chooses);
-  f.Expect(train.rate_by_batch == RateByBatch::kNone, "train.rate_by_batch",
-           NameOf(train.rate_by_batch), chooses);
-  f.Expect(train.weight_decay_schedule == DecaySchedule::kConstant, "train.weight_decay_schedule",
-           NameOf(train.weight_decay_schedule), "constant with optimizer lbfgs");
-  f.Expect(!train.skip_nonfinite, "train.on_nonfinite", "skip",
-           "fail with optimizer lbfgs: its line search already steps back from such points");
-}
-
-// Checks options that conflict with single pushes. A sum over several steps belongs to one set of
-// weights.
-void CheckAsync(Findings& f, const TrainSpec& train) {
-  if (train.mode == TrainMode::kSync) {
-    f.Expect(!train.staleness, "train.staleness", "a bound",
-             "nothing without mode async: a synchronous step is never stale");
-    return;
-  }
-  const OptimizerKind kind = train.optimizer.kind;
-  f.Expect(kind != OptimizerKind::kGd && kind != OptimizerKind::kLbfgs, "train.mode", "async",
-           std::string("sync with optimizer ") + NameOf(kind) +
-               ": each update needs all rows at one set of weights");
-  f.Expect(train.accumulate_steps == 1, "train.accumulate_steps",
-           std::to_string(train.accumulate_steps),
-           "1 with mode async, which applies each gradient at once; raise train.batch instead");
 }
 
 // Checks a metric that decides: one of the validation rows ("val_loss"), or a running value of the
@@ -139,17 +82,10 @@ void CheckMetric(Findings& f, const std::string& path, const std::string& metric
            "data.validation, for instance `validation: {fraction: 0.2}`");
 }
 
-// Checks the factor of a schedule that lowers the learning rate.
-void CheckFactor(Findings& f, const std::string& path, double factor, bool one_too) {
-  f.Expect(factor > 0 && (one_too ? factor <= 1 : factor < 1), path + ".factor",
-           ShortestDouble(factor),
-           one_too ? "a number above 0 and at most 1" : "a number above 0 and below 1");
-}
-
 void CheckPlateau(Findings& f, const std::string& path, const JobSpec& job) {
   const PlateauRule& p = job.train.schedule.plateau;
   CheckMetric(f, path, p.metric, job);
-  CheckFactor(f, path, job.train.schedule.factor, false);
+  f.Expect(job.train.schedule.factor != 1, path + ".factor", "1", "a number below 1");
   f.Expect(p.min_learning_rate <= job.train.optimizer.learning_rate, path + ".min_learning_rate",
            ShortestDouble(p.min_learning_rate), "at most the optimizer's learning_rate");
 }
@@ -158,7 +94,6 @@ void CheckSchedule(Findings& f, const JobSpec& job) {
   const TrainSpec& train = job.train;
   const ScheduleSpec& s = train.schedule;
   const std::string path = std::string("train.schedule.") + NameOf(s.kind);
-  f.Within(path + ".warmup", s.warmup.amount, kNotNegative);
   f.Expect(s.warmup_share == 0 || s.warmup.amount == 0, path + ".warmup_share",
            ShortestDouble(s.warmup_share), "either `warmup` or `warmup_share`");
   f.Expect(s.warmup_share == 0 || EpochLimit(train) || train.steps, path + ".warmup_share",
@@ -168,7 +103,6 @@ void CheckSchedule(Findings& f, const JobSpec& job) {
              ShortestDouble(s.every.amount),
              s.kind == ScheduleKind::kStep ? "the length of a stair, such as `3 epochs`"
                                            : "what `factor` is spread over, such as `1 epoch`");
-    CheckFactor(f, path, s.factor, true);
   }
   if (s.kind == ScheduleKind::kCosine || s.kind == ScheduleKind::kPolynomial) {
     f.Expect(EpochLimit(train) || train.steps, path, "an end by time alone",
@@ -190,10 +124,6 @@ void CheckEarlyStopping(Findings& f, const JobSpec& job) {
 void CheckClassWeights(Findings& f, const JobSpec& job) {
   const std::vector<ClassWeight>& given = job.train.class_weight.given;
   const std::string path = "train.class_weight";
-  f.Expect((!job.train.class_weight.balanced && given.empty()) ||
-               job.model.task == Task::kClassification || job.model.task == Task::kMultilabel,
-           path, "weights of classes",
-           std::string("none for task ") + NameOf(job.model.task) + " (data.weight is for rows)");
   f.Expect(given.size() <= kListMax, path, std::to_string(given.size()) + " classes",
            "at most " + std::to_string(kListMax));
   double sum = 0;
@@ -230,35 +160,21 @@ void CheckCosts(Findings& f, const JobSpec& job) {
            "at most " + std::to_string(kListMax));
 }
 
-// Checks the choices on the held-out rows after the last fit. `sequential`: the optimizer and the
-// mode permit these choices.
-void CheckDecision(Findings& f, const JobSpec& job, bool sequential) {
+// Checks the choices on the held-out rows after the last fit.
+void CheckDecision(Findings& f, const JobSpec& job) {
   const TrainSpec& train = job.train;
   const bool holds_out = job.data.validation.any() || FoldsOf(train) > 0;
-  const bool classes = job.model.task == Task::kClassification;
-  f.Expect(!job.model.positive || classes, "model.positive", "a label",
-           std::string("nothing with task ") + NameOf(job.model.task));
   const bool chooses = train.threshold.kind != ThresholdKind::kNone;
   const std::string path = "train.threshold", word = NameOf(train.threshold.kind);
   const std::string needs = "data.validation, for instance `validation: {fraction: 0.2}`";
-  const bool softmax = EffectiveLoss(job.model) == Loss::kSoftmaxCrossEntropy;
-  f.Expect(!chooses || (classes && softmax), path, word,
-           "none unless model.task is classification and model.loss is softmax_cross_entropy");
   f.Expect(!chooses || job.model.thresholds.empty(), path, word, "none next to model.thresholds");
   f.Expect(!chooses || holds_out, path, "no validation rows to choose the threshold by", needs);
-  f.Expect(!chooses || sequential, path, word,
-           "none with mode async and with optimizers of whole epochs");
   const bool intervals = train.intervals > 0;
-  const std::string level = ShortestDouble(train.intervals);
-  f.Expect(!intervals || job.model.task == Task::kRegression, "train.intervals", level,
-           "0 unless model.task is regression");
   f.Expect(!intervals || std::ssize(job.data.label) <= kIntervalTargetsMax, "train.intervals",
            std::to_string(job.data.label.size()) + " targets",
            "at most " + std::to_string(kIntervalTargetsMax) + " targets");
   f.Expect(!intervals || holds_out, "train.intervals", "no validation rows to measure residuals of",
            needs);
-  f.Expect(!intervals || sequential, "train.intervals", level,
-           "0 with mode async and with optimizers of whole epochs");
 }
 
 void CheckEnsemble(Findings& f, const JobSpec& job) {
@@ -275,8 +191,6 @@ void CheckEnsemble(Findings& f, const JobSpec& job) {
            "train.ensemble.over: seeds)");
   f.Expect(!e.shrink || folds > 0, path + ".shrink", "true without folds",
            "over: folds, because their held-out rows determine the share");
-  f.Expect(!e.shrink || job.model.task != Task::kAutoencoder, path + ".shrink", "true",
-           "false with task autoencoder");
   const OptimizerKind kind = train.optimizer.kind;
   const bool whole = kind == OptimizerKind::kGd || kind == OptimizerKind::kLbfgs;
   const bool many = HasFits(train);
@@ -284,30 +198,10 @@ void CheckEnsemble(Findings& f, const JobSpec& job) {
            std::string("one fit with optimizer ") + NameOf(kind));
   f.Expect(!many || train.mode == TrainMode::kSync, path, "several fits",
            "one fit with mode async");
-  const bool sequential = !whole && train.mode == TrainMode::kSync;
-  const bool classes =
-      job.model.task == Task::kClassification || job.model.task == Task::kMultilabel;
-  f.Expect(!train.calibrate || classes, "train.calibrate", "true",
-           std::string("false with task ") + NameOf(job.model.task));
   f.Expect(!train.calibrate || job.data.validation.any() || folds > 0, "train.calibrate",
            "no validation rows to fit the temperature by",
            "data.validation, for instance `validation: {fraction: 0.2}`");
-  f.Expect(!train.calibrate || sequential, "train.calibrate", "true",
-           "false with mode async and with optimizers of whole epochs");
-  CheckDecision(f, job, sequential);
-}
-
-// Checks how gradients become updates, and how updates become the weights to save.
-void CheckUpdates(Findings& f, const TrainSpec& train) {
-  const OptimizerKind kind = train.optimizer.kind;
-  const bool whole_epochs = kind == OptimizerKind::kGd || kind == OptimizerKind::kLbfgs;
-  f.Expect(
-      !whole_epochs || train.accumulate_steps == 1, "train.accumulate_steps",
-      std::to_string(train.accumulate_steps),
-      std::string("nothing with optimizer ") + NameOf(kind) + ": each update takes a whole epoch");
-  const Averaging& a = train.averaging;
-  const std::string path = std::string("train.averaging.") + NameOf(a.kind);
-  f.Within(path + ".start", a.start.amount, kNotNegative);
+  CheckDecision(f, job);
 }
 
 // Checks layer numbers. The network has `hidden` + 1 layers.
@@ -346,17 +240,9 @@ void CheckModel(Findings& f, const ModelSpec& model) {
 }
 
 void CheckTrain(Findings& f, const JobSpec& job) {
-  const TrainSpec& train = job.train;
-  if (train.max_time_ms) {
-    f.Expect(*train.max_time_ms > 0 && *train.max_time_ms <= kCountMax, "train.max_time",
-             std::to_string(*train.max_time_ms) + " ms", "a time above 0, such as `30 min`");
-  }
   CheckSchedule(f, job);
   CheckEarlyStopping(f, job);
   CheckEnsemble(f, job);
-  CheckUpdates(f, train);
-  CheckLbfgs(f, job);
-  CheckAsync(f, train);
   CheckClassWeights(f, job);
   CheckCosts(f, job);
   CheckBegin(f, job);

@@ -154,6 +154,15 @@ TEST_CASE("the text of keys fits a terminal and shares texts") {
   }
 }
 
+TEST_CASE("conditions of a key are in its text") {
+  const auto text = [](const std::string& key) { return KeysBelow(key)->front().doc->text; };
+  CHECK_THAT(text("train.staleness"), Catch::Contains("Only with train.mode async."));
+  CHECK_THAT(text("train.on_nonfinite"), Catch::Contains("Only fail with train.optimizer lbfgs."));
+  CHECK_THAT(text("train.clip_norm"), Catch::Contains("Not with train.optimizer lbfgs."));
+  CHECK_THAT(text("model.parametrization"),
+             Catch::Contains("Only standard with train.optimizer lbfgs."));
+}
+
 TEST_CASE("config/reference.yaml is up to date") {
   const std::string expected = ReferenceYaml();
   if (const char* path = std::getenv("ESPALIER_WRITE_REFERENCE")) std::ofstream(path) << expected;

@@ -63,7 +63,7 @@ TEST_CASE("CSV and date keys out of range are named") {
          j.data.features.groups.emplace_back().columns = {std::string("a")};
          j.data.features.groups[0].date_format = "%Y";
        },
-       "data.features.groups[0].date_format: found '%Y', expected `type: date` with it"},
+       "data.features.groups[0].date_format: found '%Y' ... unless type is date"},
   });
 }
 

@@ -15,7 +15,7 @@ TEST_CASE("options unfit for several labels, no label or folds fail") {
          j.data.features.groups.emplace_back().columns = {std::string("a")};
          j.data.features.groups[0].log1p = true;
        },
-       "data.features.groups[0].log1p: found true, expected false with task autoencoder"},
+       "data.features.groups[0].log1p: found true, expected false ... task autoencoder"},
       {[](JobSpec& j) {
          j.model.task = Task::kAutoencoder;
          j.data.label.clear();
@@ -33,8 +33,7 @@ TEST_CASE("options unfit for several labels, no label or folds fail") {
          j.model.task = Task::kMultilabel;
          j.model.target_scale = TargetScale::kStandard;
        },
-       "model.target_scale: found a scale, expected nothing with task multilabel: it is for task "
-       "regression"},
+       "model.target_scale: found standard, expected nothing ... task multilabel"},
       {[](JobSpec& j) { j.data.validation.fold = 0; },
        "data.validation: found fold without of ... `{fold: 0, of: 5}`"},
       {[](JobSpec& j) { j.data.validation.of = 5; },

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 
+#include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "tests/spec/good_job.h"
 #include "tests/testing/says.h"
@@ -57,7 +58,7 @@ TEST_CASE("options unfit for asynchronous training are named") {
        },
        "train.accumulate_steps: found 2, expected 1 ... mode async ... train.batch"},
       {[](JobSpec& j) { j.train.staleness = 3; },
-       "train.staleness: found a bound ... without mode async"},
+       "train.staleness: found 3, expected nothing unless train.mode is async"},
       {[](JobSpec& j) {
          j.train.mode = TrainMode::kAsync;
          j.train.staleness = -1;
@@ -105,7 +106,7 @@ TEST_CASE("impossible optimizers and schedules are named") {
          j.train.optimizer.kind = OptimizerKind::kGd;
          j.train.accumulate_steps = 2;
        },
-       "train.accumulate_steps: found 2, expected nothing ... optimizer gd"},
+       "train.accumulate_steps: found 2, expected 1 ... optimizer gd"},
       {[](JobSpec& j) {
          j.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
          j.train.optimizer.history = 101;
@@ -138,13 +139,12 @@ TEST_CASE("impossible optimizers and schedules are named") {
          j.model.task = Task::kRegression;
          j.train.class_weight.balanced = true;
        },
-       "train.class_weight: found weights of classes, expected none for task regression "
-       "(data.weight is for rows)"},
+       "train.class_weight: found a value ... unless model.task is classification or multilabel"},
   });
 }
 
 TEST_CASE("lbfgs refuses options that change its losses or steps") {
-  const std::string chooses = " ... nothing with optimizer lbfgs";
+  const std::string chooses = " ... with train.optimizer lbfgs";
   const std::pair<std::function<void(JobSpec&)>, std::string> rows[] = {
       {[](JobSpec& j) { j.model.dropout = {0.2}; },
        "model.dropout: found 0.2, expected 0 ... optimizer lbfgs"},
@@ -155,11 +155,11 @@ TEST_CASE("lbfgs refuses options that change its losses or steps") {
       {[](JobSpec& j) { j.train.clip_norm = 1; }, "train.clip_norm: found 1" + chooses},
       {[](JobSpec& j) { j.train.clip_value = 1; }, "train.clip_value: found 1" + chooses},
       {[](JobSpec& j) { j.train.averaging.kind = AveragingKind::kMean; },
-       "train.averaging: found mean, expected none with optimizer lbfgs"},
+       "train.averaging: found mean, expected none ... optimizer lbfgs"},
       {[](JobSpec& j) { j.train.skip_nonfinite = true; },
        "train.on_nonfinite: found skip, expected fail ... optimizer lbfgs"},
       {[](JobSpec& j) { j.train.accumulate_steps = 2; },
-       "train.accumulate_steps: found 2, expected nothing ... optimizer lbfgs"},
+       "train.accumulate_steps: found 2, expected 1 ... optimizer lbfgs"},
   };
   for (const auto& [change, message] : rows) {
     JobSpec job = GoodJob();
@@ -168,6 +168,69 @@ TEST_CASE("lbfgs refuses options that change its losses or steps") {
     change(job);
     CHECK_THAT(job.Validate().message(), Says(message));
   }
+}
+
+TEST_CASE("keys of one task, mode or column type are refused") {
+  const std::string whole = " with train.optimizer gd";
+  const auto gd = [](JobSpec& j) { j.train.optimizer = DefaultOptimizer(OptimizerKind::kGd); };
+  const auto add_group = [](JobSpec& j) -> FeatureGroup& {
+    FeatureGroup& group = j.data.features.groups.emplace_back();
+    group.columns = {std::string("a")};
+    return group;
+  };
+  CheckRefused({
+      {[](JobSpec& j) { j.model.clip_predictions = true; },
+       "model.clip_predictions: found true, expected false unless model.task is regression"},
+      {[](JobSpec& j) { j.model.start_at_constant = true; },
+       "model.start_at_constant: found true ... unless model.task is regression"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.model.cap_label_smoothing = true;
+       },
+       "model.cap_label_smoothing: found true ... unless model.task is classification"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.model.positive = "yes";
+       },
+       "model.positive: found 'yes', expected nothing unless model.task is classification"},
+      {[](JobSpec& j) { j.train.intervals = 0.9; },
+       "train.intervals: found 0.9, expected 0 unless model.task is regression"},
+      {[=](JobSpec& j) {
+         gd(j);
+         j.train.calibrate = true;
+       },
+       "train.calibrate: found true, expected false" + whole},
+      {[](JobSpec& j) {
+         j.train.mode = TrainMode::kAsync;
+         j.train.threshold.kind = ThresholdKind::kF1;
+       },
+       "train.threshold: found f1, expected none with train.mode async"},
+      {[](JobSpec& j) {
+         j.model.loss = Loss::kBinaryCrossEntropy;
+         j.train.threshold.kind = ThresholdKind::kF1;
+       },
+       "train.threshold: found f1, expected none unless model.loss is softmax_cross_entropy"},
+      {[=](JobSpec& j) { add_group(j).hash = 8; },
+       "data.features.groups[0].hash: found 8, expected 0 unless type is categorical"},
+      {[=](JobSpec& j) {
+         FeatureGroup& group = add_group(j);
+         group.type = FeatureType::kCategorical;
+         group.scale.emplace();
+       },
+       "data.features.groups[0].scale: found standard, expected nothing with type categorical"},
+      {[](JobSpec& j) { j.data.features.categories.embedding = kEmbeddingMax + 1; },
+       "data.features.categories.encode: found 4097 ... 0 to 4096"},
+  });
+}
+
+TEST_CASE("the default for each layer is the default") {
+  JobSpec job = GoodJob();
+  job.model.hidden = {4, 4};
+  job.model.dropout = {0, 0};
+  job.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+  CHECK(job.Validate().ToString() == "OK");
+  job.model.dropout = {0, 0.5};
+  CHECK_THAT(job.Validate().message(), Says("model.dropout: found ... train.optimizer lbfgs"));
 }
 
 TEST_CASE("a named optimizer starts from PyTorch's defaults") {
