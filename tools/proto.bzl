@@ -24,13 +24,14 @@ def _gen_impl(ctx):
 
     # All stubs are in one file. Each of them would read gRPC's headers, which takes longer than the
     # rest.
-    joined = ctx.actions.declare_file(ctx.label.name + "_stubs.cc")
-    ctx.actions.run_shell(
-        inputs = stubs,
-        outputs = [joined],
-        command = "cat %s >%s" % (" ".join([s.path for s in stubs]), joined.path),
-    )
-    srcs.append(joined)
+    if stubs:
+        joined = ctx.actions.declare_file(ctx.label.name + "_stubs.cc")
+        ctx.actions.run_shell(
+            inputs = stubs,
+            outputs = [joined],
+            command = "cat %s >%s" % (" ".join([s.path for s in stubs]), joined.path),
+        )
+        srcs.append(joined)
     return [DefaultInfo(files = depset(hdrs + srcs)), OutputGroupInfo(hdrs = depset(hdrs), srcs = depset(srcs))]
 
 def _tool(name):
@@ -43,7 +44,7 @@ _gen = rule(_gen_impl, attrs = {
     "_plugin": _tool("grpc_cpp_plugin"),
 })
 
-def cc_proto(name, srcs, services, **kwargs):
+def cc_proto(name, srcs, services = [], **kwargs):
     """Declares a library of `srcs`. `services` lists the files of `srcs` that declare services."""
     _gen(name = name + "_gen", srcs = srcs, services = services)
     native.filegroup(name = name + "_h", srcs = [name + "_gen"], output_group = "hdrs")

@@ -18,7 +18,7 @@ constexpr int64_t kOnnxParametersMax = (int64_t{2} << 30) / 4 - (int64_t{1} << 2
 constexpr int64_t kFloat = static_cast<int64_t>(OnnxType::kFloat);
 constexpr int64_t kDouble = static_cast<int64_t>(OnnxType::kDouble);
 constexpr int64_t kInt64 = static_cast<int64_t>(OnnxType::kInt64);
-constexpr int64_t kBool = 9;  // type number in ONNX
+constexpr int64_t kBool = static_cast<int64_t>(OnnxType::kBool);
 
 constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 
@@ -52,7 +52,7 @@ class Exporter {
         tensors_(model::Tensors(model.shape)),
         one_hot_begin_(static_cast<size_t>(model.shape.layers.front().in)) {}
 
-  std::string Run() {
+  Result<std::string> Run() {
     FindColumns();
     Answer(model_.shape.averages() ? Averaged() : Outputs());
     std::string classes;

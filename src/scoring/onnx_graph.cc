@@ -1,171 +1,141 @@
 #include "src/scoring/onnx_graph.h"
 
-#include <bit>
+#include <limits>
+#include <type_traits>
 
+#include "proto/onnx/onnx.pb.h"
+#include "src/base/text.h"
 #include "src/base/version.h"
 
 namespace espalier::scoring {
 namespace {
 
-// Protobuf's wire format, limited to the required fields.
-void Varint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
+static_assert(static_cast<int>(OnnxType::kFloat) == onnx::TensorProto::FLOAT);
+static_assert(static_cast<int>(OnnxType::kInt64) == onnx::TensorProto::INT64);
+static_assert(static_cast<int>(OnnxType::kString) == onnx::TensorProto::STRING);
+static_assert(static_cast<int>(OnnxType::kBool) == onnx::TensorProto::BOOL);
+static_assert(static_cast<int>(OnnxType::kDouble) == onnx::TensorProto::DOUBLE);
 
-void WholeField(int field, int64_t value, std::string* out) {
-  Varint(static_cast<uint64_t>(field) << 3, out);
-  Varint(static_cast<uint64_t>(value), out);
-}
+constexpr size_t kOnnxBytesMax = std::numeric_limits<int32_t>::max();  // protobuf's limit
 
-void BytesField(int field, std::string_view bytes, std::string* out) {
-  Varint((static_cast<uint64_t>(field) << 3) | 2, out);
-  Varint(bytes.size(), out);
-  out->append(bytes);
-}
-
-void FloatField(int field, float value, std::string* out) {
-  Varint((static_cast<uint64_t>(field) << 3) | 5, out);
-  const auto bits = std::bit_cast<uint32_t>(value);
-  for (int i = 0; i < 4; ++i) out->push_back(static_cast<char>(bits >> (8 * i)));
-}
-
-template <typename T>
-std::string_view BytesOf(std::span<const T> values) {  // x86 is little-endian, like ONNX
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
-}
-
-// Encodes a ValueInfoProto.
-std::string Value(const std::string& name, OnnxType type, int64_t columns) {
-  std::string rows, shape, tensor, kind, value;
-  BytesField(2, "rows", &rows);
-  BytesField(1, rows, &shape);
-  if (columns > 0) {
-    std::string width;
-    WholeField(1, columns, &width);
-    BytesField(1, width, &shape);
-  }
-  WholeField(1, static_cast<int64_t>(type), &tensor);
-  BytesField(2, shape, &tensor);
-  BytesField(1, tensor, &kind);
-  BytesField(1, name, &value);
-  BytesField(2, kind, &value);
-  return value;
+void Declare(const std::string& name, OnnxType type, int64_t columns, onnx::ValueInfoProto* out) {
+  out->set_name(name);
+  onnx::TypeProto::Tensor& tensor = *out->mutable_type()->mutable_tensor_type();
+  tensor.set_elem_type(static_cast<int32_t>(type));
+  tensor.mutable_shape()->add_dim()->set_dim_param("rows");
+  if (columns > 0) tensor.mutable_shape()->add_dim()->set_dim_value(columns);
 }
 
 struct AttributeWriter {
-  std::string* out;
-  void Type(int64_t type) const { WholeField(20, type, out); }
+  onnx::AttributeProto* out;
   void operator()(int64_t value) const {
-    WholeField(3, value, out);
-    Type(2);
+    out->set_type(onnx::AttributeProto::INT);
+    out->set_i(value);
   }
   void operator()(float value) const {
-    FloatField(2, value, out);
-    Type(1);
+    out->set_type(onnx::AttributeProto::FLOAT);
+    out->set_f(value);
   }
   void operator()(const std::vector<int64_t>& values) const {
-    for (const int64_t v : values) WholeField(8, v, out);
-    Type(7);
+    out->set_type(onnx::AttributeProto::INTS);
+    out->mutable_ints()->Add(values.begin(), values.end());
   }
   void operator()(const std::vector<std::string>& values) const {
-    for (const std::string& v : values) BytesField(9, v, out);
-    Type(8);
+    out->set_type(onnx::AttributeProto::STRINGS);
+    out->mutable_strings()->Add(values.begin(), values.end());
   }
 };
 
 }  // namespace
 
+struct OnnxGraph::Model {
+  onnx::ModelProto file;
+  onnx::GraphProto& graph = *file.mutable_graph();
+};
+
+OnnxGraph::OnnxGraph() : model_(std::make_unique<Model>()) {}
+
+OnnxGraph::~OnnxGraph() = default;
+
 std::string OnnxGraph::Input(const std::string& name, OnnxType type, int64_t columns) {
-  BytesField(11, Value(name, type, columns), &inputs_);
+  Declare(name, type, columns, model_->graph.add_input());
   return name;
 }
 
 void OnnxGraph::Output(const std::string& name, OnnxType type, int64_t columns) {
-  BytesField(12, Value(name, type, columns), &outputs_);
+  Declare(name, type, columns, model_->graph.add_output());
 }
 
-std::string OnnxGraph::Tensor(OnnxType type, const std::vector<int64_t>& shape) {
-  std::string tensor;
-  for (const int64_t size : shape) WholeField(1, size, &tensor);
-  WholeField(2, static_cast<int64_t>(type), &tensor);
-  return tensor;
+template <typename T>
+std::string OnnxGraph::Constant(OnnxType type, std::span<const T> values,
+                                const std::vector<int64_t>& shape) {
+  onnx::TensorProto& tensor = *model_->graph.add_initializer();
+  tensor.mutable_dims()->Add(shape.begin(), shape.end());
+  tensor.set_data_type(static_cast<int32_t>(type));
+  if constexpr (std::is_same_v<T, std::string>) {
+    tensor.mutable_string_data()->Add(values.begin(), values.end());
+  } else {  // x86 is little-endian, like ONNX
+    tensor.set_raw_data(values.data(), values.size_bytes());
+  }
+  tensor.set_name("c" + std::to_string(names_++));
+  return tensor.name();
 }
 
-std::string OnnxGraph::Constant(std::string tensor) {
-  const std::string name = "c" + std::to_string(names_++);
-  BytesField(8, name, &tensor);
-  BytesField(5, tensor, &constants_);
-  return name;
+std::string OnnxGraph::Doubles(std::span<const double> values, const std::vector<int64_t>& shape) {
+  return Constant(OnnxType::kDouble, values, shape);
 }
 
-std::string OnnxGraph::Doubles(std::span<const double> values, std::vector<int64_t> shape) {
-  std::string tensor = Tensor(OnnxType::kDouble, shape);
-  BytesField(9, BytesOf(values), &tensor);
-  return Constant(std::move(tensor));
+std::string OnnxGraph::Floats(std::span<const float> values, const std::vector<int64_t>& shape) {
+  return Constant(OnnxType::kFloat, values, shape);
 }
 
-std::string OnnxGraph::Floats(std::span<const float> values, std::vector<int64_t> shape) {
-  std::string tensor = Tensor(OnnxType::kFloat, shape);
-  BytesField(9, BytesOf(values), &tensor);
-  return Constant(std::move(tensor));
-}
-
-std::string OnnxGraph::Whole(std::span<const int64_t> values, std::vector<int64_t> shape) {
-  std::string tensor = Tensor(OnnxType::kInt64, shape);
-  BytesField(9, BytesOf(values), &tensor);
-  return Constant(std::move(tensor));
+std::string OnnxGraph::Whole(std::span<const int64_t> values, const std::vector<int64_t>& shape) {
+  return Constant(OnnxType::kInt64, values, shape);
 }
 
 std::string OnnxGraph::Texts(std::span<const std::string> values) {
-  std::string tensor = Tensor(OnnxType::kString, {static_cast<int64_t>(values.size())});
-  for (const std::string& text : values) BytesField(6, text, &tensor);
-  return Constant(std::move(tensor));
+  return Constant(OnnxType::kString, values, {static_cast<int64_t>(values.size())});
 }
 
 std::string OnnxGraph::Node(const char* op, const std::vector<std::string>& inputs,
                             const Attributes& attributes, const std::string& name,
                             const char* domain) {
-  const std::string output = name.empty() ? "n" + std::to_string(names_++) : name;
-  std::string node;
-  for (const std::string& input : inputs) BytesField(1, input, &node);
-  BytesField(2, output, &node);
-  BytesField(4, op, &node);
+  onnx::NodeProto& node = *model_->graph.add_node();
+  node.mutable_input()->Add(inputs.begin(), inputs.end());
+  node.add_output(name.empty() ? "n" + std::to_string(names_++) : name);
+  node.set_op_type(op);
   for (const auto& [key, value] : attributes) {
-    std::string attribute;
-    BytesField(1, key, &attribute);
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(key);
     std::visit(AttributeWriter{&attribute}, value);
-    BytesField(5, attribute, &node);
   }
-  if (*domain != '\0') BytesField(7, domain, &node);
-  BytesField(1, node, &nodes_);
-  return output;
+  if (*domain != '\0') node.set_domain(domain);
+  return node.output(0);
 }
 
 void OnnxGraph::Describe(const std::string& key, const std::string& value) {
-  std::string entry;
-  BytesField(1, key, &entry);
-  BytesField(2, value, &entry);
-  BytesField(14, entry, &metadata_);
+  onnx::StringStringEntryProto& entry = *model_->file.add_metadata_props();
+  entry.set_key(key);
+  entry.set_value(value);
 }
 
-std::string OnnxGraph::Encode(const std::string& name) const {
-  std::string graph = nodes_;
-  BytesField(2, name, &graph);
-  graph += constants_ + inputs_ + outputs_;
-  std::string model;
-  WholeField(1, 8, &model);
-  BytesField(2, "espalier", &model);
-  BytesField(3, kVersion, &model);
-  BytesField(7, graph, &model);
+Result<std::string> OnnxGraph::Encode(const std::string& name) {
+  onnx::ModelProto& file = model_->file;
+  file.set_ir_version(onnx::IR_VERSION);
+  file.set_producer_name("espalier");
+  file.set_producer_version(kVersion);
+  model_->graph.set_name(name);
   for (const auto& [domain, version] :
        {std::pair("", 17), std::pair("ai.onnx.ml", 2), std::pair("com.microsoft", 1)}) {
-    std::string opset;
-    BytesField(1, domain, &opset);
-    WholeField(2, version, &opset);
-    BytesField(8, opset, &model);
+    onnx::OperatorSetIdProto& opset = *file.add_opset_import();
+    opset.set_domain(domain);
+    opset.set_version(version);
   }
-  return model + metadata_;
+  if (const size_t bytes = file.ByteSizeLong(); bytes > kOnnxBytesMax) {
+    return Unimplemented("the model takes " + HumanBytes(bytes) +
+                         ", more than the 2 GiB of an ONNX file; use its weights.safetensors");
+  }
+  return file.SerializeAsString();
 }
 
 }  // namespace espalier::scoring

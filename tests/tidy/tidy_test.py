@@ -99,6 +99,9 @@ class TidyTest(unittest.TestCase):
             self.assert_found("floors", "src/plan/a.cc", "#include <%s>\n" % header)
         self.assert_found("floors", "src/training/a.cc", '#include "proto/job.pb.h"\n')
         self.assert_clean("src/rpc/a.cc", '#include <grpcpp/grpcpp.h>\n#include "proto/a.pb.h"\n')
+        self.assert_found("floors", "src/rpc/a.cc", '#include "proto/onnx/onnx.pb.h"\n')
+        self.assert_found("floors", "src/scoring/a.cc", '#include "proto/onnx/onnx.pb.h"\n')
+        self.assert_clean("src/scoring/onnx_graph.cc", '#include "proto/onnx/onnx.pb.h"\n')
         self.assert_clean("src/model/a.cc", "#include <Eigen/Core>\n#include <cblas.h>\n")
         self.assert_clean("src/storage/a.cc", "#include <sys/stat.h>\n#include <vector>\n")
 
