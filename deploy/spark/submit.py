@@ -108,7 +108,7 @@ def read_job(spark, name):
             places.append(os.path.basename(name))
         path = name if os.path.exists(name) else next(filter(os.path.isfile, places), None)
         if path is None:
-            raise espalier.NotFoundError("there is no job file %s" % name,
+            raise espalier.NotFoundError("the job file %s does not exist" % name,
                                          hint="In cluster mode, also add it to --files.")
         with open(path, "rb") as f:
             raw = f.read(JOB_BYTES_MAX + 1)

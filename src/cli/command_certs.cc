@@ -36,7 +36,7 @@ Status MakeDirectory(const std::string& path, bool old_too) {
   if (mkdir(path.c_str(), 0700) == 0 || (errno == EEXIST && old_too)) return Status::Ok();
   if (errno == EEXIST) {
     return AlreadyExists(QuotedPath(path) +
-                         " exists, and is not overwritten; give another --output");
+                         " exists, and is not overwritten. Give another --output");
   }
   return storage::CreationError(errno, "make the directory", path);
 }
@@ -59,7 +59,7 @@ Result<security::KeyAndCertificate> ReadAuthority(const std::string& directory) 
   security::KeyAndCertificate out;
   const auto mend = [](const Status& s) {
     return s.code() == StatusCode::kNotFound
-               ? NotFound(s.message() + "; `espalier certs init` makes an authority")
+               ? NotFound(s.message() + ". `espalier certs init` makes an authority")
                : s;
   };
   auto certificate = security::ReadSmallFile(directory + "/ca.crt", security::Secrecy::kPublic,

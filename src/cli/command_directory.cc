@@ -67,7 +67,7 @@ Status CommandDirectory::Make(const std::string& parent) {
     const int error = errno;
     if (made) rmdir(path.c_str());
     return ResourceExhausted("cannot make a temporary directory " + path + ": " +
-                             std::strerror(error) + ". TMPDIR names another place for it");
+                             std::strerror(error) + ". Set TMPDIR to another directory");
   }
   flock(directory_, LOCK_EX | LOCK_NB);
   path_ = path;

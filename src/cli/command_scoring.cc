@@ -43,7 +43,7 @@ Result<std::string> WholePath(const std::string& text) {
   if (uri.kind == storage::Uri::Kind::kLocal) {
     std::error_code error;
     path = std::filesystem::absolute(uri.path, error).lexically_normal().string();
-    if (error) return NotFound("the working directory is gone: " + error.message());
+    if (error) return NotFound("the working directory does not exist: " + error.message());
   }
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;

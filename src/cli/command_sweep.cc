@@ -114,7 +114,7 @@ class SweepCommand {
     if (context_.options.json) context_.console.Out(JsonLine(table));
     if (table["status"] == "CANCELLED") {
       context_.console.Err(
-          "stopped; run the same command again to continue with the remaining runs\n");
+          "stopped. Run the same command again to continue with the remaining runs\n");
       return kExitInterrupted;
     }
     return table["status"] == "SUCCEEDED" ? kExitSuccess : kExitJobFailed;
@@ -270,14 +270,14 @@ class SweepCommand {
       for (const DaemonDeath& d : cluster.TakeDeaths()) {
         context_.console.Err(d.text);
         lost_ += !d.coordinator;
-        if (d.coordinator) death = Aborted("the coordinator died; run the sweep again to continue");
+        if (d.coordinator) death = Aborted("the coordinator died. Run the sweep again to continue");
       }
       const int living = workers - lost_;
       if (death.ok() && living == 0) death = Aborted("all workers died");
       if (death.ok() && living < needed_) {
         death = Aborted(std::to_string(living) + " of " + std::to_string(workers) +
                         " workers live, and a trial needs " + std::to_string(needed_) +
-                        "; run the sweep again to continue");
+                        ". Run the sweep again to continue");
       }
       return death;
     };
@@ -336,7 +336,7 @@ Result<config::Sweep> Load(const std::string& path) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
   std::error_code error;
   const auto directory = std::filesystem::current_path(error);
-  if (error) return NotFound("the working directory is gone: " + error.message());
+  if (error) return NotFound("the working directory does not exist: " + error.message());
   return config::ParseSweep(text, path, directory.string(), ReadJobText);
 }
 

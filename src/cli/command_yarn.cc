@@ -181,7 +181,7 @@ int RunYarnLogs(const CommandContext& context) {
   }
   if (logs->empty() && unreadable == 0) {
     context.console.Err("no container of " + service->name +
-                        " runs now; name an ended one with --container\n");
+                        " runs now. Name an ended one with --container\n");
   }
   return unreadable == 0 ? kExitSuccess : kExitUnreachable;
 }

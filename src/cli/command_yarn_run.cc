@@ -74,7 +74,7 @@ class YarnRun {
     if (!end.status.ok() && stopped_ms_ == 0) {
       // The job may continue without this client.
       const int code = ShowError(context_, end.status, ExitCodeOf(end.status), job_);
-      context_.console.Err("the cluster is left as it is; look with `espalier yarn status " +
+      context_.console.Err("the cluster is left as it is. Look with `espalier yarn status " +
                            name() + "`, end it with `espalier yarn down " + name() + "`\n");
       return code;
     }

@@ -145,9 +145,9 @@ Result<spec::StorageTokens> TokensFor(const CommandContext& context,
   ESPALIER_ASSIGN_OR_RETURN(const bool safe, IsPrivate(context));
   if (safe) return job.tokens;
   return FailedPrecondition("a delegation token of " + job.tokens[0].file_system +
-                            " would travel in the clear to the coordinator at " +
+                            " would travel unencrypted to the coordinator at " +
                             context.options.coordinator +
-                            "; use TLS (--tls-ca, --tls-certificate, --tls-key), or submit without "
+                            ". Use TLS (--tls-ca, --tls-certificate, --tls-key), or submit without "
                             "a Kerberos ticket when the daemons have a keytab");
 }
 

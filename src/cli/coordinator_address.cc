@@ -21,7 +21,7 @@ Result<std::string> AddressOfYarn(const CommandContext& context, const std::stri
   if (where.ok()) return rpc::FindCoordinator(*where, context.address_files);
   return NotFound("no service " + service +
                   " was started here: " + QuotedPath(kept.CoordinatorFile()) +
-                  " is missing; it and the certificates next to it are made by `espalier yarn up " +
+                  " is missing. It and the certificates next to it are made by `espalier yarn up " +
                   service + "`, on the machine where the service is started");
 }
 
@@ -43,7 +43,7 @@ Result<rpc::ClientSecurity> SecurityOf(const CliOptions& options) {
   }
   if (out.keychain == nullptr) {
     return InvalidArgument(
-        "a token is only sent over TLS: give --tls-ca (ESPALIER_TLS_CA) with "
+        "a token is only sent over TLS. Give --tls-ca (ESPALIER_TLS_CA) with "
         "the authority of the coordinator's certificate");
   }
   ESPALIER_ASSIGN_OR_RETURN(out.token, security::CleanToken(token, where));

@@ -172,7 +172,7 @@ struct KeyOfRecord {
   const char *words, *key, *value;
 };
 constexpr KeyOfRecord kEscape = {"set data.csv.escape: ", "escape", "\"\\\\\""};
-constexpr KeyOfRecord kMultiline = {"set csv.multiline: true", "multiline", "true"};
+constexpr KeyOfRecord kMultiline = {"Set csv.multiline: true", "multiline", "true"};
 
 // Returns whether the error advises to set the key.
 bool Advises(const Status& error, const KeyOfRecord& key) {

@@ -46,7 +46,7 @@ Status WriteResume(config::YamlNode& root, const std::string& directory,
   if (!overrides.resume && root.Find("resume") == nullptr) {
     return InvalidArgument(std::string("--accept-other-") +
                            (overrides.accept_data ? "data" : "arithmetic") +
-                           " is for a run that is resumed: add --resume RUN");
+                           " is for a run that is resumed. Add --resume RUN");
   }
   config::YamlNode& resume = Entry(root, "resume");
   if (resume.kind != config::YamlNode::Kind::kMap) {
@@ -85,7 +85,7 @@ Result<std::string> WriteOverrides(const std::string& yaml, const std::string& d
 Result<std::string> WorkingDirectory() {
   std::error_code error;
   const fs::path directory = fs::current_path(error);
-  if (error) return NotFound("the working directory is gone: " + error.message());
+  if (error) return NotFound("the working directory does not exist: " + error.message());
   return directory.string();
 }
 
@@ -153,7 +153,7 @@ Result<ScoringFile> LoadScoringFile(const std::string& path, const JobOverrides&
   ScoringFile file;
   ESPALIER_ASSIGN_OR_RETURN(file.spec, config::ParseScoring(text, path));
   if (overrides.resume || overrides.accept_data || overrides.accept_arithmetic) {
-    return InvalidArgument("a job that scores has nothing to resume: leave --resume out");
+    return InvalidArgument("a job that scores has nothing to resume. Leave --resume out");
   }
   ESPALIER_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
   ESPALIER_ASSIGN_OR_RETURN(file.yaml, config::MakePathsAbsolute(text, directory));
@@ -167,7 +167,7 @@ Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrid
   ESPALIER_ASSIGN_OR_RETURN(const spec::JobKind kind, config::JobKindOf(text, path));
   if (kind != spec::JobKind::kTrain) {
     return InvalidArgument(path + ": this job is to " + spec::NameOf(kind) +
-                           "; hand it to a cluster with "
+                           ". Hand it to a cluster with "
                            "`espalier submit`, or use `espalier " +
                            spec::NameOf(kind) + "` here");
   }

@@ -59,8 +59,8 @@ Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
           storage::OwnPrincipal({storage.webhdfs.http.reply_ms, storage.webhdfs.http.cancelled});
       if (own.status().code() == StatusCode::kPermissionDenied) {
         job.notes.push_back("no delegation token of " + file_system +
-                            " goes with the job, so that the daemons must have a keytab of their "
-                            "own: " +
+                            " goes with the job, so the daemons must have a "
+                            "keytab: " +
                             own.status().message());
         return job;
       }

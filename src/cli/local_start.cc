@@ -26,9 +26,9 @@ Result<int> LocalWorkers(const CliOptions& options, const spec::WorkerRange& ran
   if (range.max > kLocalWorkersMax || !few_do) {
     const int64_t found = few_do ? range.max : range.min;
     return InvalidArgument((few_do ? "workers.max: found " : "workers.min: found ") +
-                           std::to_string(found) + ", but on one machine at most " +
+                           std::to_string(found) + ", expected at most " +
                            std::to_string(kLocalWorkersMax) +
-                           " workers are started: say how many with --workers");
+                           " on one machine. Set their number with --workers");
   }
   if (range.max > 0) return static_cast<int>(range.max);
   return std::max<int>(std::min(Cores(), kDefaultWorkersMax), static_cast<int>(range.min));

@@ -6,7 +6,7 @@ namespace espalier::cli {
 namespace {
 
 constexpr const char* kCertsExamples =
-    "A private authority for clusters without one. Its key signs; keep it off the hosts.\n"
+    "A private authority for clusters without one. Its key signs. Keep it off the hosts.\n"
     "\n"
     "Examples:\n"
     "  espalier certs init                     an authority in espalier-ca/\n"

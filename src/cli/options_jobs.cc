@@ -225,19 +225,21 @@ void DeclareVersion(CLI::App* app, RawArguments* raw) { AddJson(app, raw->option
 
 Status CheckRun(const CliOptions& options) {
   if (options.output && options.output->empty()) {
-    return InvalidArgument("--output is empty: give the directory for the bundle");
+    return InvalidArgument("--output: found nothing, expected the directory for the bundle");
   }
   if (options.resume && options.resume->empty()) {
-    return InvalidArgument("--resume is empty: specify the output of the run to continue");
+    return InvalidArgument("--resume: found nothing, expected the output of the run to continue");
   }
   return {};
 }
 
 Status FinishInit(const Environment&, RawArguments* raw) {
   const InitArguments& o = raw->options.init;
-  if (o.table.empty()) return InvalidArgument("TABLE is empty: give a file or a directory");
+  if (o.table.empty()) {
+    return InvalidArgument("TABLE: found nothing, expected a file or a directory");
+  }
   if (o.output && o.output->empty()) {
-    return InvalidArgument("--output is empty: give the name of the job file");
+    return InvalidArgument("--output: found nothing, expected the name of the job file");
   }
   if (o.output == "-" && raw->options.json) {
     return InvalidArgument(
@@ -258,7 +260,7 @@ Status FinishSweep(const Environment& env, RawArguments* raw) {
   if (!o.workers && !o.threads) return FinishOptionalCluster(env, raw);
   if (o.coordinator.empty()) return {};  // on this machine, regardless of the environment
   return InvalidArgument(
-      "--workers and --threads are for workers on this machine: leave them out with "
+      "--workers and --threads are for workers on this machine. Leave them out with "
       "--coordinator");
 }
 

@@ -84,12 +84,12 @@ Status FinishPlace(const Environment& env, RawArguments* raw) {
   CliOptions& o = raw->options;
   const bool here = o.coordinator.empty();
   if (here && o.detach) {
-    return InvalidArgument("--detach is for work on a cluster: give --coordinator");
+    return InvalidArgument("--detach is for work on a cluster. Add --coordinator");
   }
   if (!here && o.threads) {
     return InvalidArgument(
-        "--threads is for work on this machine; each worker of the cluster has "
-        "its own: leave --threads or --coordinator out");
+        "--threads is for work on this machine, found with --coordinator. Leave one "
+        "of them out");
   }
   ESPALIER_RETURN_IF_ERROR(FinishTimeout(raw));
   return here ? Status() : FinishIdentity(env, &o);
@@ -136,7 +136,7 @@ Status FinishEvaluate(const Environment& env, RawArguments* raw) {
   const ScoringArguments& s = raw->options.scoring;
   ESPALIER_RETURN_IF_ERROR(CheckData(s));
   if (s.report && s.report->empty()) {
-    return InvalidArgument("--report is empty: give the file for the page");
+    return InvalidArgument("--report: found nothing, expected the file for the page");
   }
   return FinishPlace(env, raw);
 }
@@ -162,7 +162,7 @@ Status FinishPredict(const Environment& env, RawArguments* raw) {
                            ", expected 0 or more");
   }
   if (s.output.empty()) {
-    return InvalidArgument("--output is empty: give the directory for the predictions");
+    return InvalidArgument("--output: found nothing, expected the directory for the predictions");
   }
   return FinishPlace(env, raw);
 }

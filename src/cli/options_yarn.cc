@@ -72,9 +72,9 @@ Result<int64_t> Megabytes(const std::string& text, const char* flag) {
 Status CheckYarn(const YarnArguments& y) {
   if (y.keytab.empty() != y.principal.empty()) {
     return InvalidArgument(
-        y.keytab.empty() ? "--principal: expected --keytab FILE, too: the keys of that principal"
-                         : "--keytab: expected --principal NAME/HOST@REALM, too: the "
-                           "principal whose keys to use");
+        y.keytab.empty() ? "--principal: found without --keytab, expected both. Add --keytab FILE"
+                         : "--keytab: found without --principal, expected both. Add "
+                           "--principal NAME/HOST@REALM");
   }
   if (!y.principal.empty()) ESPALIER_RETURN_IF_ERROR(yarn::CheckPrincipal(y.principal));
   if (!config::ParseMilliseconds(y.wait)) {

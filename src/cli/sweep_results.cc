@@ -155,7 +155,7 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
                    spec::Fingerprint(spec::Sized(std::move(job), json[rows].get<int64_t>()))) {
     return FailedPrecondition(
         QuotedPath(bundle) +
-        " is the bundle of another job: the sweep, or its job, has changed; remove it, or name "
+        " is the bundle of another job: the sweep, or its job, has changed. Remove it, or name "
         "another output");
   }
   FinishedRun finished{.value = kNan};

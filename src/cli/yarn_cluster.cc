@@ -66,7 +66,7 @@ Status YarnCluster::TakeIdentity() {
   if (!kerberos_) {
     return InvalidArgument(
         "--keytab: hadoop.security.authentication is not kerberos in " + config_.origin() +
-        "; expected no keytab there: any user of an HDFS without Kerberos could read it");
+        " (expected no keytab there: any user of an HDFS without Kerberos could read it)");
   }
   if (y.keytab.empty()) {
     return FailedPrecondition(
@@ -174,7 +174,7 @@ Result<std::string> YarnCluster::FindTarball() const {
   return NotFound(
       "the tarball " + name +
       ", which the containers run, is neither in the working directory nor next to this "
-      "program's tree; name it with --tarball FILE. It comes from where this program "
+      "program's tree. Name it with --tarball FILE. It comes from where this program "
       "came from (a Debian package does not hold it; tools/package makes both)");
 }
 
@@ -334,7 +334,7 @@ Status YarnCluster::CheckKeptKeys(const std::string& name) const {
   if (!whose.ok() || *whose == PlacesOf(name).address() + "\n") return {};
   return AlreadyExists("the keys of a service " + name +
                        " of another user or cluster are kept in " + kept.directory +
-                       "; choose another name, or remove that directory when it has ended");
+                       ". Choose another name, or remove that directory when it has ended");
 }
 
 // Removes the files of a service that was not started.

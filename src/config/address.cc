@@ -113,9 +113,10 @@ Status CheckListen(std::string_view listen, bool secured, bool insecure) {
   const Result<Address> address = ParseAddress(listen);
   if (!address.ok()) return InvalidArgument("listen: " + address.status().message());
   if (secured && !address->path.empty()) {
-    return InvalidArgument("listen: found '" + Printable(listen) +
-                           "' with certificates, which name hosts; expected host:port, or none of "
-                           "tls.*: a Unix socket is for its user alone as it is");
+    return InvalidArgument(
+        "listen: found '" + Printable(listen) +
+        "' with certificates, expected host:port. Set host:port, or remove tls.*: "
+        "only its user can open a Unix socket");
   }
   if (secured || insecure || IsLoopback(*address)) return {};
   return InvalidArgument(
@@ -123,7 +124,7 @@ Status CheckListen(std::string_view listen, bool secured, bool insecure) {
       "', which other machines can reach, expected a loopback address: without certificates "
       "connections are neither encrypted nor authenticated. Give tls.ca, tls.certificate and "
       "tls.key (--tls-ca, --tls-certificate, --tls-key; `espalier certs` makes them), listen on "
-      "127.0.0.1, or say `insecure: true` (--insecure) if every machine on that network may be "
+      "127.0.0.1, or set `insecure: true` (--insecure) if every machine on that network may be "
       "trusted");
 }
 

@@ -59,7 +59,8 @@ Status CheckCoordinator(const std::string& where) {
                            ", or file:PATH or hdfs://... of a file that holds it");
   }
   if (IsDialable(*address)) return {};
-  return InvalidArgument("coordinator: found port 0, expected the port the coordinator listens on");
+  return InvalidArgument(
+      "coordinator: found port 0, expected the port that the coordinator listens on");
 }
 
 // Checks that the value is a host alone, or host:port.
@@ -196,7 +197,7 @@ Status UseNewNames(const Reader& reader, const std::map<std::string, ReadValue>&
       for (const auto& [other, other_value] : root->entries) {
         if (other.text != now) continue;
         return reader.ErrorAt(key.mark, std::string("found ") + before + " and " + now +
-                                            ", which are one option; keep " + now);
+                                            ", which are one option. Keep " + now);
       }
       key.text = now;
       notes->push_back(RenamedNote(before, now));

@@ -38,8 +38,9 @@ Status RefuseKeys(Reader& reader, YamlNode& root, const std::string& section,
   for (const std::string& key : keys) {
     YamlNode* found = node ? node->Find(key) : nullptr;
     if (!found) continue;
-    return reader.ErrorAt(found->mark, section + "." + key + ": found together with " + whose +
-                                           ", which says it already; expected one of the two");
+    return reader.ErrorAt(found->mark,
+                          section + "." + key + ": found together with " + whose +
+                              ", which sets it already (expected one of the two). Remove one");
   }
   return {};
 }

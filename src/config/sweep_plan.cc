@@ -103,7 +103,7 @@ class SweepReader {
       if (first == own) return wrong("which differs in each trial");
     }
     if (axes.size() == kKeysMax) {
-      return wrong("one more than the " + std::to_string(kKeysMax) + " that are possible");
+      return wrong("expected at most " + std::to_string(kKeysMax) + " keys");
     }
     for (const SweepAxis& other : axes) {
       const bool same = other.key == axis.key;
@@ -158,15 +158,17 @@ class SweepReader {
       const YamlMark mark = found == root.entries.end() ? root.mark : found->first.mark;
       return reader_.ErrorAt(mark, std::string(key) + ": " + what);
     };
-    if (!plan.job && !plan.job_path) return wrong("job", "found nothing, expected a job's file");
+    if (!plan.job && !plan.job_path) {
+      return wrong("job", "found nothing, expected a job file. Add `job: PATH`");
+    }
     if (plan.output.empty()) {
       return wrong("output",
-                   "found nothing, expected a directory for the trials; add `output: "
+                   "found nothing, expected a directory for the trials. Add `output: "
                    "PATH`");
     }
     const RandomSearch& random = plan.random;
     if (!plan.grid.empty() && (!random.keys.empty() || random.trials)) {
-      return wrong("random", "found it next to grid, expected one of them");
+      return wrong("random", "found it next to grid, expected one of them. Remove one");
     }
     if (random.keys.empty() == random.trials.has_value()) {
       return wrong("random", "expected both `trials: N` and `keys: {..}`");
@@ -176,20 +178,19 @@ class SweepReader {
     }
     if (plan.stratify && !plan.folds) {
       return wrong("stratify",
-                   "found true without folds, expected both: of each class each fold "
-                   "has the same share (of one split: data.validation.stratify)");
+                   "found true without folds, expected both. Set folds, or for one "
+                   "split data.validation.stratify");
     }
     if (plan.refit && !plan.folds) {
-      return wrong(
-          "refit",
-          "found true without folds, where each trial has one job already; expected folds in "
-          "addition to it");
+      return wrong("refit",
+                   "found true without folds, expected both: without folds each trial has one job "
+                   "already. Set folds, or remove refit");
     }
     for (const auto* axes : {&plan.grid, &random.keys}) {
       for (const SweepAxis& axis : *axes) {
         if (!plan.folds || !(axis.key + ".").starts_with("data.validation.")) continue;
         return wrong("folds", "found it next to values of " + Printable(axis.key) +
-                                  ", which each fold replaces; expected one of them");
+                                  ", which each fold replaces (expected one of them)");
       }
     }
     spec::Findings outside;
@@ -199,8 +200,9 @@ class SweepReader {
     double runs = static_cast<double>(random.trials.value_or(1) * plan.folds.value_or(1));
     for (const SweepAxis& axis : plan.grid) runs *= static_cast<double>(axis.choices.size());
     if (runs <= static_cast<double>(kSweepRunsMax)) return {};
-    return wrong("grid", "makes " + ShortestDouble(runs) + " jobs with its folds; at most " +
-                             std::to_string(kSweepRunsMax) + " are possible");
+    return wrong("grid", "makes " + ShortestDouble(runs) +
+                             " jobs with its folds (expected at most " +
+                             std::to_string(kSweepRunsMax) + "). Set fewer values or folds");
   }
 
   mutable Reader reader_;

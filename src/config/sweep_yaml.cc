@@ -55,7 +55,7 @@ Status SetKey(YamlNode& root, const std::string& key, YamlNode value) {
       const std::string path = key.substr(0, begin == 0 ? 0 : begin - 1);
       if (given.kind == YamlNode::Kind::kSequence && path != "data.features") {
         return InvalidArgument(path + " is a list in the job, without a key '" + Printable(key) +
-                               "'; vary " + path + " as a whole");
+                               "'. Vary " + path + " as a whole");
       }
       if (given.kind != YamlNode::Kind::kNull && path == "data.features") {
         Entry(*node, "columns") = std::move(given);
@@ -142,7 +142,7 @@ Status CheckMetric(const std::string& metric, const spec::JobSpec& job, bool tas
   }
   if (job.data.validation.any() || spec::FoldsOf(job.train) > 0) return {};
   return InvalidArgument("metric: found " + metric +
-                         " and no validation rows; set `folds: 5`, or the job's data.validation");
+                         " and no validation rows. Set `folds: 5`, or the job's data.validation");
 }
 
 // Sets the spec of a run from its YAML.

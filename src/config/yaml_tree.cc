@@ -31,7 +31,7 @@ class TreeBuilder : public YAML::EventHandler {
     Add(std::move(node));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    Refuse(ToMark(mark), "aliases (*name) are not supported here; write the value out");
+    Refuse(ToMark(mark), "aliases (*name) are not supported here. Write the value out");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -71,7 +71,7 @@ class TreeBuilder : public YAML::EventHandler {
   // have either.
   void Check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) {
-      Refuse(ToMark(mark), "anchors (&name) are not supported here; write the value out");
+      Refuse(ToMark(mark), "anchors (&name) are not supported here. Write the value out");
     }
     if (!tag.empty() && tag != "?" && tag != "!") {
       Refuse(ToMark(mark), "tags (" + Printable(tag, 40) + ") are not supported here");
@@ -132,7 +132,7 @@ Status CheckUtf8(std::string_view text, std::string_view name) {
     if (bytes == 0) {
       return InvalidArgument(Place(name, mark) + ": found the byte " +
                              Printable(text.substr(i, 1)) +
-                             ", which is not UTF-8; save the file as UTF-8");
+                             ", which is not UTF-8. Save the file as UTF-8");
     }
     mark = text[i] == '\n' ? YamlMark{mark.line + 1, 1} : YamlMark{mark.line, mark.column + 1};
     i += bytes;

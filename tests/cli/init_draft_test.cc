@@ -244,7 +244,7 @@ TEST_CASE("a table that cannot be a training table is refused") {
   const auto row = [](int i) { return N(i) + ".5," + N(i % 7) + ",x"; };
   directory.Write("header.csv", "a,b,y", row, 0);
   CHECK_THAT(directory.Refusal("header.csv", "y").message(),
-             Catch::StartsWith("no training rows: the files hold a header and nothing else"));
+             Catch::StartsWith("no training rows: the files hold only a header"));
   directory.Write("one.csv", "a,b,y", row);
   CHECK_THAT(directory.Refusal("one.csv", "y").message(),
              Catch::StartsWith("all 60 training rows have the label 'x'"));

@@ -124,7 +124,7 @@ TEST_CASE("sweep takes a file and a cluster or its workers") {
   CHECK(ParseArguments(bare, {}).options->coordinator.empty());
   auto both = words;
   both.insert(both.end(), {"--coordinator", "head:1"});
-  CHECK_THAT(ParseArguments(both, {}).error.message(), Catch::Contains("leave them out"));
+  CHECK_THAT(ParseArguments(both, {}).error.message(), Catch::Contains("Leave them out"));
   CHECK_FALSE(ParseArguments(std::vector<std::string>{"sweep"}, {}).error.ok());
 }
 

@@ -274,7 +274,7 @@ TEST_CASE("keys are read under their old names, with a note") {
   CHECK(notes.size() == 3);
   CHECK_THAT(
       WorkerError("spool_bytes_max: 5KiB\nspill_bytes_max: 5KiB\n"),
-      Says("w.yaml:1:1: found spool_bytes_max and spill_bytes_max, which are one option; keep "
+      Says("w.yaml:1:1: found spool_bytes_max and spill_bytes_max, which are one option. Keep "
            "spill_bytes_max"));
   CHECK(WorkerError("spool_bytes_max: 5 apples\n").starts_with("w.yaml:1:18: spill_bytes_max: "));
   // An option of another daemon is unknown under any name.

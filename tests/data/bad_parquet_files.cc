@@ -101,7 +101,7 @@ std::vector<BadCase> Footers() {
       NotWhole("a footer that is text", WithFooter("PAR1", "not a footer"),
                "its footer is damaged"),
       {"an encrypted file", Parquet(Put(good, good.size() - 4, "PARE")), StatusCode::kUnimplemented,
-       "'DIR/t.parquet' is an encrypted ... without encryption", InFile(kParquet)},
+       "'DIR/t.parquet' is encrypted ... without encryption", InFile(kParquet)},
       {"a footer longer than any",
        [](DataFixture& f) {
          const std::string path = f.Train("PAR1", "t.parquet");

@@ -162,7 +162,7 @@ std::vector<BadCase> SetCases() {
       {"lines without a byte", Csv("\n\n\r\n"), StatusCode::kBadInput,
        "data.train: 'DIR/train.csv' has no record ... a header", InFile()},
       {"a header alone", Csv("a,y\n"), StatusCode::kBadInput,
-       "data.train: no training rows ... a header and nothing else",
+       "data.train: no training rows ... only a header",
        InputPosition{.file = "DIR/train.csv", .row = 1, .offset = 0}},
       {"two empty files",
        [](DataFixture& f) {
@@ -244,7 +244,7 @@ std::vector<BadCase> MoreSets() {
               j.model.target_scale = spec::TargetScale::kStandard;
             }),
        StatusCode::kBadInput,
-       "the statistics ... from 1e-300 to 2e-300; scale the target, or set model.target_scale: "
+       "the statistics ... from 1e-300 to 2e-300. Scale the target, or set model.target_scale: "
        "none",
        InColumn("y")},
   };

@@ -46,10 +46,11 @@ TEST_CASE("a weight for an unknown class suggests the nearest class") {
   f.job.train.class_weight.given = {{"yess", 2}};
   const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kInvalidArgument);
-  CHECK_THAT(error.message(), Says("train.class_weight: names 'yess' ... did you mean 'yes'?"));
+  CHECK_THAT(error.message(), Says("train.class_weight: found 'yess' ... did you mean 'yes'?"));
   CHECK(error.position()->column == "y");
   f.job.train.class_weight.given = {{"yes", 0}, {"no", 0}};
-  CHECK_THAT(f.Profile().status().message(), Says("train.class_weight: all classes weigh 0"));
+  CHECK_THAT(f.Profile().status().message(),
+             Says("train.class_weight: all classes have the weight 0"));
 }
 
 TEST_CASE("costs go by the positions of classes") {
@@ -102,7 +103,7 @@ TEST_CASE("given label weights go by column name") {
   const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kInvalidArgument);
   CHECK_THAT(error.message(),
-             Says("train.class_weight: names 'spamm' ... data.label ... did you mean 'spam'?"));
+             Says("train.class_weight: found 'spamm' ... data.label ... did you mean 'spam'?"));
 }
 
 TEST_CASE("Poisson refuses counts below 0 and does not scale targets") {

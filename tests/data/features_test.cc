@@ -267,7 +267,7 @@ TEST_CASE("counted values of a column are bounded per shard and overall") {
   f.job.data.features.groups[0].min_count = 2;
   f.Train("c,y\na,0\na,1\n");
   REQUIRE(f.Profile().ok());
-  const std::string many = "more than 1,000,000 different values, too many to count; hash them";
+  const std::string many = "more than 1,000,000 different values, too many to count. Hash them";
   FeatureDecoder decoder(f.job.data, f.plan.schema, true);
   std::vector<spec::ShardProfile> profiles = {f.shards[0].profile};  // the shard of "a"
   auto& counts = profiles[0].categories[0];
@@ -380,7 +380,7 @@ TEST_CASE("a value that does not fit its column's type is a bad row") {
   spec::FeatureGroup strict = Categories({"c"});
   strict.nulls = spec::NullPolicy{spec::NullKind::kFail};
   CHECK(error(strict, "").find("the value is missing") != std::string::npos);
-  CHECK(error(Categories({"c"}), std::string(257, 'x')).find("a category has at most 256") !=
+  CHECK(error(Categories({"c"}), std::string(257, 'x')).find("expected at most 256") !=
         std::string::npos);
   strict.nulls = spec::NullPolicy{spec::NullKind::kDrop};
   CHECK(error(strict, "").find("drop left out all 2") != std::string::npos);

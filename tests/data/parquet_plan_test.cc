@@ -53,7 +53,7 @@ TEST_CASE("an unsupported column is refused only when it is used") {
   const Status error = f.Error();
   CHECK(error.code() == StatusCode::kInvalidArgument);
   CHECK(error.message().find("data.features.columns: column 's' of '" + path +
-                             "' has the type struct<x: int32>; expected numbers") == 0);
+                             "' has the type struct<x: int32> (expected numbers") == 0);
   f.job.data.features.columns = {std::string("d")};
   CHECK(f.Error().message().find("has the type list<element: list<element: float>>") !=
         std::string::npos);

@@ -176,7 +176,7 @@ TEST_CASE("nulls follow the policy, also within vectors") {
   const std::string path = f.Write({Json("a", arrow::int32(), "[1, null, 3, 4]"),
                                     Json("v", list, "[[1, 2], [3, 4], null, [5, null]]"), Y(4)});
   const Status error = f.Error();
-  CHECK(error.message().find("the value is missing; choose data.features.nulls") == 0);
+  CHECK(error.message().find("the value is missing. Choose data.features.nulls") == 0);
   CHECK(error.position() == InputPosition{.file = path, .row = 2, .column = "a", .text = "null"});
   f.job.data.features.nulls = {spec::NullKind::kDrop};
   CHECK(f.AllRows().inputs == Doubles{1, 1, 2});

@@ -166,7 +166,7 @@ TEST_CASE("different partition columns are an error with both files") {
   CHECK(error.code() == StatusCode::kInvalidArgument);
   CHECK(error.message().find("the directories of '" + f.dir / "p/z=1/0.csv" +
                              "' give the columns 'z', those of '" + f.dir / "p/k=1/0.csv" +
-                             "' 'k'; all files need the same") == 0);
+                             "' 'k'. All files need the same") == 0);
   f.job.data.train = {f.dir / "p/k=1"};
   f.Put("q/k=1/k=2/0.csv", "a,y\n10,1\n");
   f.job.data.train = {f.dir / "q"};

@@ -181,7 +181,7 @@ class ResumeTest(CheckpointTest):
         _, err = self.espalier("train", other, "--resume", self.path("m"), code=2)
         self.assertRegex(err, r"train\.batch: \d+ in the checkpoint, 16 in this job")
         _, err = self.espalier("train", job, "--accept-other-arithmetic", code=2)
-        self.assertIn("add --resume RUN", err)
+        self.assertIn("Add --resume RUN", err)
 
     def test_the_newest_are_kept_and_overwrite_begins_anew(self):
         spec = dict(self.spec(), output={"path": self.path("m"), "overwrite": True})

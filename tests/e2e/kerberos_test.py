@@ -354,7 +354,7 @@ class TokensTest(Kerberos):
         for host, words in (
                 ("127.0.0.1", "delegation tokens came over"),
                 # Also this machine, but not by an address that is known to be its own.
-                ("0.0.0.0", "in the clear to the coordinator at 0.0.0.0")):
+                ("0.0.0.0", "unencrypted to the coordinator at 0.0.0.0")):
             cluster.address = "%s:%s" % (host, port)
             _, err = cluster.espalier("submit", self.remote_job("clear", source), code=None)
             self.assertIn(words, err)

@@ -307,7 +307,7 @@ class TrainingTest(EspalierTest):
         self.assertIn("no/such/model/weights.safetensors", err)
         spec["train"] = {"class_weight": {"7": 2}}
         _, err = self.espalier("check", self.job("label", spec), code=2)
-        self.assertIn("train.class_weight: names '7'", err)
+        self.assertIn("train.class_weight: found '7'", err)
 
 
 if __name__ == "__main__":

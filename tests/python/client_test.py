@@ -175,13 +175,13 @@ class AddressTest(unittest.TestCase):
         self.assertEqual(_connection.parse_address("unix:/a/b.socket"), ("unix:/a/b.socket", 0))
         for bad in ("head", "head:", ":1", "head:0", "head:65536", "head:x", "::1:7", "a/b:1",
                     "unix:", "unix:a", "unix://a/b", "unix:/a,b", "unix:/a%20b"):
-            with self.assertRaisesRegex(espalier.InvalidArgumentError, "not an address"):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, "coordinator: found"):
                 _connection.parse_address(bad)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "address")
             with self.assertRaisesRegex(espalier.UnavailableError, "no coordinator's address"):
                 _connection.find_coordinator("file:" + path)
-            for text, words in (("", "is empty"), ("  \n", "is empty")):
+            for text, words in (("", "found no text"), ("  \n", "found no text")):
                 with open(path, "w") as f:
                     f.write(text)
                 with self.assertRaisesRegex(espalier.UnavailableError, words):
@@ -229,7 +229,7 @@ class AddressTest(unittest.TestCase):
                                  (["other:9870"], "/p"))
                 self.assertEqual(name_nodes("hdfs://[::1]:8020/p"),
                                  (["[::1]:9870"], "/p"))
-                with self.assertRaisesRegex(espalier.InvalidArgumentError, "is not an address"):
+                with self.assertRaisesRegex(espalier.InvalidArgumentError, "expected an address"):
                     name_nodes("hdfs://host:x/p")
                 site("core-site.xml", fs_defaultFS="hdfs://nn1")
                 for http, ours in (("nn1:5", "nn1:5"), ("0.0.0.0:5", "nn1:5"), (":5", "nn1:5"),

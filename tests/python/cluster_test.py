@@ -196,7 +196,7 @@ class ClusterTest(EspalierTest):
         for number in (99, "job-99"):
             with self.assertRaisesRegex(espalier.NotFoundError, "there is no job-99"):
                 cluster.job(number)
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "'jobs' is not a job"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "job: found 'jobs'"):
             cluster.cancel("jobs")
 
     def test_unix_sockets_are_addresses_too(self):

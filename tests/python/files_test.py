@@ -271,7 +271,7 @@ class ParquetFilesTest(TableTest):
                 writer.write_table(pa.Table.from_pandas(frame))
             spec = self.spec(self.path("e.parquet"))
             _, err = self.espalier("check", self.job("e", spec), code=2)
-            self.assertIn("is an encrypted Parquet file", err)
+            self.assertIn("is encrypted (expected a plain Parquet file)", err)
 
 
 if __name__ == "__main__":

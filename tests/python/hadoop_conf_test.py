@@ -94,9 +94,9 @@ class RulesTest(unittest.TestCase):
                 (site('<xi:include href="http://h/x.xml"/>'), "only files of the same"),
                 (site('<xi:include href="none.xml"/>'),
                  "it includes 'none.xml' <- cannot read '.*/none.xml': No such"),
-                (site('<xi:include href="core-site.xml"/>'), "too deep or in a circle"),
-                (site('<xi:include href="empty.xml"/>' * 65), "too deep or in a circle"),
-                ("<configuration>" + "<a>" * 100, "nested too deep"),
+                (site('<xi:include href="core-site.xml"/>'), "too deeply or in a circle"),
+                (site('<xi:include href="empty.xml"/>' * 65), "too deeply or in a circle"),
+                ("<configuration>" + "<a>" * 100, "nested too deeply"),
                 (site("<property name='a' value='b'/>" * 20_001), "more than 20000 properties"),
                 ("<" * 100, "not well-formed")):
             self.put(core_site=text, empty=site(""))

@@ -209,7 +209,7 @@ class NameNodeTest(daemons.EspalierTest):
 
     def test_what_is_no_answer_of_webhdfs_is_told_and_shows_no_token(self):
         away, other = espalier.UnavailableError, espalier.FailedPreconditionError
-        self.refused(away, "it broke off, 7 bytes before the end",
+        self.refused(away, "it ended 7 bytes before the end",
                      "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
         self.refused(away, "it does not speak HTTP", "SSH-2.0-OpenSSH\r\n")
         self.refused(away, "cannot be read", "")
@@ -228,7 +228,7 @@ class NameNodeTest(daemons.EspalierTest):
         asked = self.refused(denied, "asks for Kerberos: .*neither a Kerberos ticket nor a keytab",
                              "HTTP/1.1 401 U\r\nWWW-Authenticate: Negotiate\r\n\r\n")
         self.assertEqual(len(asked), 1)
-        self.refused(denied, "answers HTTP 401: it asks for authentication",
+        self.refused(denied, "answers HTTP 401: it requires authentication",
                      "HTTP/1.1 401 U\r\nWWW-Authenticate: Basic\r\n\r\n")
 
     def test_a_proof_goes_to_the_name_node_alone_and_again_when_it_seemed_repeated(self):
@@ -245,9 +245,9 @@ class NameNodeTest(daemons.EspalierTest):
                              [False, True, True, False])
             self.assertEqual(["user.name=ann" in text for text in self.asked],
                              [True, False, False, False])
-            self.refused(espalier.UnavailableError, "our proof for a repeated one", asks,
+            self.refused(espalier.UnavailableError, "our proof as a repeated one", asks,
                          replay % "Request is a replay (34)")
-            self.refused(espalier.PermissionDeniedError, "its keytab has not the key",
+            self.refused(espalier.PermissionDeniedError, "its keytab does not have the key",
                          asks, replay % "Checksum failed")
             self.refused(espalier.PermissionDeniedError, "the clocks of this host",
                          asks, replay % "Clock skew too great (37)")

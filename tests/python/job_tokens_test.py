@@ -16,8 +16,8 @@ pytestmark = pytest.mark.covers("rpc", "storage")
 
 def without(names, why):
     """Returns the notes for these."""
-    return ["no delegation token of hdfs://%s goes with the job, so that the daemons must have a "
-            "keytab of their own: %s" % (name, why) for name in names]
+    return ["no delegation token of hdfs://%s goes with the job, so the daemons must have a "
+            "keytab: %s" % (name, why) for name in names]
 
 
 class JobTokensTest(unittest.TestCase):
@@ -105,7 +105,7 @@ resume: hdfs://other
                 mock.patch.object(_kerberos, "_LIBRARY", "libgssapi_none.so.2"):
             tokens, notes = _job_tokens.fetch_job_tokens(["hdfs://ns/a", "hdfs://other/b"], None)
         self.assertEqual((tokens, len(notes)), ([], 1))
-        self.assertRegex(notes[0], "^no delegation token of hdfs://ns .* a keytab of their own: "
+        self.assertRegex(notes[0], "^no delegation token of hdfs://ns .* a keytab: "
                          "Kerberos' library is missing: .* apt-get install libgssapi-krb5-2")
 
     def test_no_token_is_sent_in_the_clear_to_another_machine(self):
@@ -119,15 +119,15 @@ resume: hdfs://other
         with _connection.Connection("192.0.2.1:7700", Security(), espalier.Limits()) as connection:
             client = espalier.Client(connection)
             with self.assertRaisesRegex(espalier.FailedPreconditionError, "a delegation token of "
-                                        "hdfs://ns .* in the clear .* at 192.0.2.1:7700") as caught:
+                                        "hdfs://ns .* unencrypted .* at 192.0.2.1:7700") as caught:
                 client._submit_once(request)
             self.assertNotIn("secret", str(caught.exception))
 
     def test_another_identity_is_asked_for_no_token_that_would_travel_in_the_clear(self):
         def delegate(where, renewer):
             return "%s of %s" % (where, renewer("ann@R"))
-        clear = without(["ns"], "it would travel in the clear to the coordinator at "
-                                "192.0.2.1:7700; over TLS it goes along")
+        clear = without(["ns"], "it would travel unencrypted to the coordinator at "
+                                "192.0.2.1:7700. Use TLS")
         for address, security, notes in (
                 ("127.0.0.1:7700", Security(), []),
                 ("192.0.2.1:7700", Security(ca="ca.crt"), []),

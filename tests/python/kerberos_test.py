@@ -117,7 +117,7 @@ class LoadTest(Secured):
 
     def test_each_thing_that_is_missing_or_wrong_is_told(self):
         denied, away = espalier.PermissionDeniedError, espalier.UnavailableError
-        self.said(espalier.NotFoundError, "there is no hdfs:///user/alice/none/model.json")
+        self.said(espalier.NotFoundError, "hdfs:///user/alice/none/model.json does not exist")
         self.said(denied, r"(?s)neither a Kerberos ticket nor a keytab .*KRB5_CLIENT_KTNAME "
                   r".*no\.cache.*no\.keytab, which is missing", **self.nobody())
         empty = self.write("empty.keytab", "")
@@ -132,7 +132,7 @@ class LoadTest(Secured):
                   KRB5_CONFIG=gone, KRB5CCNAME="MEMORY:away")
         self.said(espalier.FailedPreconditionError, "is not trusted: .*issuer", self.https)
         self.said(espalier.InvalidArgumentError, "HADOOP_TOKEN_FILE_LOCATION names, .*broken': .*"
-                  "credentials is damaged",
+                  "the file is damaged",
                   HADOOP_TOKEN_FILE_LOCATION=self.write("broken", "HDTS nothing"))
         self.said(espalier.NotFoundError, "HADOOP_TOKEN_FILE_LOCATION names, .*cannot be read",
                   HADOOP_TOKEN_FILE_LOCATION=self.path("nowhere"))
@@ -220,7 +220,7 @@ class SubmitTest(Secured):
         _, client = self.cluster(Cluster, hadoop_kdc.keytab_env(self.hdfs.state, "espalier"))
         os.environ.update(self.nobody())
         _, notes = self.result(client, "theirs")
-        self.assertRegex(notes, "note: no delegation token of %s goes .* a keytab of their own: " %
+        self.assertRegex(notes, "note: no delegation token of %s goes .* a keytab: " %
                          self.hdfs.uri)
         self.assertIn("neither a Kerberos ticket nor a keytab", notes)
         self.assert_owner("theirs", "espalier")

@@ -381,7 +381,8 @@ TEST_CASE("nulls follow the model's rule: a value or no prediction") {
   REQUIRE(dropped.ok());
   CHECK(dropped->rows == 1);
   CHECK(dropped->rejected == 2);
-  CHECK(dropped->first_rejects[0].message().find("trained without such rows") != std::string::npos);
+  CHECK(dropped->first_rejects[0].message().find("trained without missing values") !=
+        std::string::npos);
 }
 
 TEST_CASE("an existing output is refused; overwrite needs a prediction") {

@@ -135,8 +135,8 @@ class DelegationTest(unittest.TestCase):
                     mock.patch.object(_job_tokens, "fetch_token", return_value="of svc"):
                 self.assertEqual(_job_tokens.fetch_job_tokens(
                     ["hdfs://ns/x"], lambda: "espalier/host", identity.delegation_token), ([], [
-                        "no delegation token of hdfs://ns goes with the job, so that the daemons "
-                        "must have a keytab of their own: %s (a job of ann@R does not go as "
+                        "no delegation token of hdfs://ns goes with the job, so the daemons "
+                        "must have a keytab: %s (a job of ann@R does not go as "
                         "svc@R)" % why]))
         self.proxied_by(ticket=False)
         assert_goes_without("Spark's JVM has no ticket of the real user, which a token requires; "

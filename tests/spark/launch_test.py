@@ -131,7 +131,7 @@ class LaunchTest(daemons.EspalierTest):
                                     "could not start <- .*memory.bytes.max"):
             self.launch(1, memory="much")
         self.assert_gone()
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "belong to a `coordinator`"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "are for a `coordinator`"):
             self.launch(1, insecure=True)
         with self.assertRaisesRegex(espalier.UnavailableError, "127.0.0.1:1 cannot be reached"):
             self.launch(1, coordinator="127.0.0.1:1")

@@ -141,7 +141,7 @@ class SeatsTest(daemons.EspalierTest):
         there = daemons.Cluster(self, 0)
         with self.assertRaisesRegex(
                 espalier.DeadlineExceededError,
-                r"^2 of 3 workers had a place within 20 s \(127.0.0.1\)\nMore executors"):
+                r"^2 of 3 workers had a place within 20 s \(127.0.0.1\)\nUse more executors"):
             self.launch(2, 3, coordinator=there.address, start_timeout=20)
         self.assert_gone()
         with espalier.connect(there.address) as client:

@@ -161,7 +161,7 @@ class ExitCodeTest(SubmitterTest):
         self.assertRegex(said, r"(?m)^test +loss .*\nrows       300 scored, 0 rejected$")
         found, said = self.main("none.yaml", *address)
         self.assertEqual(found, 2)
-        self.assertIn("there is no job file none.yaml", said)
+        self.assertIn("the job file none.yaml does not exist", said)
 
     def test_a_detached_job_outlives_it(self):
         job = self.job("long", self.long_spec(self.rows))

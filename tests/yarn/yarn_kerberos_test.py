@@ -194,7 +194,8 @@ class RefusalsTest(Kerberos):
 
     def test_what_a_service_needs_is_said_before_anybody_is_asked(self):
         self.assertIn("this YARN has Kerberos (hadoop.security.authentication", self.refused())
-        self.assertIn("--keytab: expected --principal", self.refused("--keytab", self.keytab()))
+        self.assertIn("--keytab: found without --principal",
+                      self.refused("--keytab", self.keytab()))
         self.assertIn("found 'alice@%s', expected NAME/HOST@REALM: YARN takes no principal without"
                       % hadoop_kdc.REALM, self.refused(*self.login(principal="alice")))
         self.assertIn("--keytab: cannot read", self.refused(*self.login(self.path("none"))))

@@ -407,8 +407,9 @@ def _layers(model: Node, inputs: int, outputs: int) -> Tuple[Layer, ...]:
 
 
 def parse_safetensors(raw: bytes) -> Dict[str, np.ndarray[Any, Any]]:
-    """Returns arrays by name, as views of `raw`. It checks sizes, shapes, that there is one element
-    type, and that there are no holes and no overlaps. Raises BadInputError or UnimplementedError.
+    """Returns arrays by name, as views of `raw`. Checks sizes and shapes, the one element type,
+    and that tensors neither overlap nor leave holes. Raises BadInputError or
+    UnimplementedError.
     """
     def wrong(words: str) -> BadInputError:
         return BadInputError("%s: %s" % (WEIGHTS_FILE, words))
@@ -434,8 +435,8 @@ def parse_safetensors(raw: bytes) -> Dict[str, np.ndarray[Any, Any]]:
         kinds.add(kind)
         at = end
     if at != data or len(kinds) != 1:
-        raise wrong("the tensors have %d bytes of %d, and the types %s; expected all, and one" %
-                    (at, data, sorted(kinds)))
+        raise wrong("found tensors of %d bytes and the types %s, expected %d bytes and one type" %
+                    (at, sorted(kinds), data))
     return tensors
 
 

@@ -82,7 +82,7 @@ def parse_address(text: str) -> Tuple[str, int]:
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or \
             not 0 < int(port) < 65536 or ":" in host and not bracketed or "/" in host:
-        raise InvalidArgumentError("'%s' is not an address of a coordinator; expected host:port, "
+        raise InvalidArgumentError("coordinator: found '%s', expected host:port, "
                                    "unix:/PATH, file:PATH or hdfs://PATH of a file with it, "
                                    "or yarn:NAME of a cluster that `espalier yarn` started" %
                                    clean(text[:200]))
@@ -117,7 +117,7 @@ def _line_of(where: str, read: Optional[ReadFile]) -> str:
         return where
     line = raw.decode("utf-8", "replace").splitlines()[0].strip() if raw.strip() else ""
     if not line:
-        raise UnavailableError("%s is empty: expected the coordinator's host:port in it" % where)
+        raise UnavailableError("%s: found no text, expected the coordinator's host:port" % where)
     return line
 
 
@@ -238,7 +238,7 @@ class Connection:
         stub, address = self._stub()
         if secret and self._is_clear(address):
             raise FailedPreconditionError(
-                "%s would travel in the clear to the coordinator at %s" % (secret, address),
+                "%s would travel unencrypted to the coordinator at %s" % (secret, address),
                 hint="Use TLS (ca=, cert=, key=), or submit without a Kerberos ticket when the "
                      "daemons have a keytab.")
         try:

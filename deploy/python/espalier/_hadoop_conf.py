@@ -60,7 +60,7 @@ def find(uri: str) -> Place:
     tools do: `?` is a part of it."""
     found = _URI.fullmatch(uri)
     if found is None:
-        raise InvalidArgumentError("'%s' is not a file on HDFS; expected hdfs://HOST/PATH, "
+        raise InvalidArgumentError("found '%s', expected a file on HDFS: hdfs://HOST/PATH, "
                                    "hdfs:///PATH, webhdfs://HOST:PORT/PATH or swebhdfs://HOST:PORT"
                                    "/PATH" % uri[:200])
     conf = _configuration()
@@ -94,7 +94,7 @@ def _speech(uri: str, scheme: str, conf: Configuration) -> _Speech:
     if scheme == "swebhdfs" or (scheme == "hdfs" and only_https):
         return _SECURE
     if only_https:
-        raise InvalidArgumentError("%s asks for plain HTTP, but dfs.http.policy in HADOOP_CONF_DIR "
+        raise InvalidArgumentError("%s requires plain HTTP, but dfs.http.policy in HADOOP_CONF_DIR "
                                    "is HTTPS_ONLY" % uri,
                                    hint="Write swebhdfs://HOST:PORT/PATH or hdfs://HOST/PATH.")
     return _PLAIN
@@ -131,7 +131,7 @@ def _host_port(text: str) -> Address:
     if not colon or text.endswith("]"):
         return text, 0
     if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
-        raise InvalidArgumentError("'%s' is not an address, expected HOST:PORT" % text[:80])
+        raise InvalidArgumentError("found '%s', expected an address HOST:PORT" % text[:80])
     return host, int(port)
 
 

@@ -127,8 +127,8 @@ def parse(raw: bytes) -> List[Token]:
             raise _Damaged
         return _of_protobuf(source) if version else _of_writables(source)
     except _Damaged:
-        raise InvalidArgumentError("the file of credentials is damaged, or nothing that Hadoop "
-                                   "writes") from None
+        raise InvalidArgumentError("the file is damaged, or is not a file of "
+                                   "credentials of Hadoop") from None
 
 
 def token_in_file(path: str, services: Sequence[str]) -> Optional[Token]:

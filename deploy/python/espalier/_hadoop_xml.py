@@ -121,7 +121,7 @@ class _Document:
                                        (self._file, self._parser.CurrentLineNumber, why))
 
     def _doctype(self, *_: object) -> None:
-        raise self._wrong("a DOCTYPE is not allowed here; remove it")
+        raise self._wrong("a DOCTYPE is not allowed here. Remove it")
 
     def _characters(self, text: str) -> None:
         if self._target is not None:
@@ -130,9 +130,10 @@ class _Document:
     def _start(self, name: str, attributes: Dict[str, str]) -> None:
         self._depth += 1
         if self._depth > HADOOP_ELEMENT_DEPTH_MAX:
-            raise self._wrong("elements are nested too deep")
+            raise self._wrong("elements are nested too deeply")
         if self._depth == 1 and name != "configuration":
-            raise self._wrong("the outermost element is <%s>; expected <configuration>" % name[:80])
+            raise self._wrong("the outermost element is <%s> (expected <configuration>)" %
+                              name[:80])
         if name == "property":
             self._open = {key: attributes[key] for key in ("name", "value", "final")
                           if key in attributes}
@@ -164,7 +165,7 @@ class _Document:
         self._included[0] += 1
         if self._include_depth >= HADOOP_INCLUDE_DEPTH_MAX or \
                 self._included[0] > HADOOP_INCLUDED_FILES_MAX:
-            raise self._wrong("'%s' is included too deep or in a circle" % href[:80])
+            raise self._wrong("'%s' is included too deeply or in a circle" % href[:80])
         try:
             raw = _text_of(os.path.join(self._folder, href))
         except (OSError, ValueError) as error:

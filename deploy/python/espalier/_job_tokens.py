@@ -80,8 +80,8 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
 
 
 def _without(file_system: str, why: EspalierError) -> str:
-    return ("no delegation token of %s goes with the job, so that the daemons must have a keytab "
-            "of their own: %s" % (file_system, _line(why)))
+    return ("no delegation token of %s goes with the job, so the daemons must have a keytab: "
+            "%s" % (file_system, _line(why)))
 
 
 def _line(error: EspalierError) -> str:

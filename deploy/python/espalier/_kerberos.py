@@ -43,7 +43,7 @@ def printable(text: str) -> str:
 
 def problem(doing: str, words: str) -> EspalierError:
     """Returns the error for the words of Kerberos' library, or of a server, about a failure.
-    `doing`: "prove who we are to localhost"."""
+    `doing`: "prove our identity to localhost"."""
     for text, code, why, fix in KERBEROS_MEANINGS:
         head, _, tail = text.rpartition("*")
         before, found, _ = words.partition(tail)
@@ -269,11 +269,11 @@ def negotiate_header(host: str, seconds: float = WAIT_SECONDS) -> str:
         UnavailableError: no KDC answers.
         FailedPreconditionError: Kerberos' library is not installed.
     """
-    token = _limited("prove to '%s' who we are by Kerberos" % host, seconds,
+    token = _limited("prove our identity to '%s' by Kerberos" % host, seconds,
                      lambda library: _negotiate(library, host))
     return "Negotiate " + base64.b64encode(token).decode("ascii")
 
 
 def own_principal(seconds: float = WAIT_SECONDS) -> str:
     """Returns this process's own principal: "name@REALM". Raises as negotiate_header does."""
-    return str(_limited("find out who we are by Kerberos", seconds, _principal))
+    return str(_limited("find our identity by Kerberos", seconds, _principal))

@@ -185,7 +185,7 @@ class Preprocessing:
         for i in np.flatnonzero(nulls.any(axis=0)):
             if self._numbers[i].nulls not in ("mean", "median", "constant"):
                 raise self._bad(nulls[:, i:i + 1], i, first_row, "has no value",
-                                " and the model was trained with `nulls: %s`: leave such rows "
+                                " and the model was trained with `nulls: %s`. Leave these rows "
                                 "out, or fill them" % self._numbers[i].nulls)
         return np.where(nulls, self._null_value, x)
 

@@ -50,7 +50,7 @@ def _read(path: str, what: str, secret: bool = False) -> bytes:
             mode = os.fstat(f.fileno()).st_mode
             if secret and mode & SECRET_MODE_REFUSED:
                 raise PermissionDeniedError(
-                    "%s=: '%s' is a secret that %s; fix it with `chmod 600 %s`" %
+                    "%s=: '%s' is a secret that %s. Fix it with `chmod 600 %s`" %
                     (what, path, "any user of this machine may read or write"
                      if mode & stat.S_IRWXO else "its group may write", path))
             data = f.read(PEM_BYTES_MAX + 1)

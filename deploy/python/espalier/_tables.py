@@ -128,7 +128,7 @@ class Rows:
         elif hasattr(data, "columns") or hasattr(data, "__dataframe__"):
             raise InvalidArgumentError(  # an array would lose the names of its columns
                 "found a table of type %s.%s, expected a pandas or pyarrow table, a dict of "
-                "columns or an array; convert it, by its to_pandas() or to_arrow()" %
+                "columns or an array. Convert it with its to_pandas() or to_arrow()" %
                 (type(data).__module__, type(data).__name__))
         else:
             self._array = _array(data, len(names), bool(texts))
@@ -208,7 +208,7 @@ def _places(names: Sequence[str]) -> Dict[str, Any]:
     places: Dict[str, Any] = {}
     for i, name in enumerate(names):
         if places.setdefault(name, i) != i:
-            raise InvalidArgumentError("the table has two columns '%s', %d and %d; rename one" %
+            raise InvalidArgumentError("the table has two columns '%s', %d and %d. Rename one" %
                                        (name, places[name], i))
     return places
 
@@ -255,8 +255,8 @@ def _same_length(data: Mapping[Any, Any]) -> int:
     for name, column in data.items():
         if not hasattr(column, "__len__") or isinstance(column, (str, bytes)) or \
                 getattr(column, "ndim", 1) == 0:
-            raise InvalidArgumentError("column '%s' is one value, expected a list of them, "
-                                       "also for one row" % name)
+            raise InvalidArgumentError("column '%s' is one value, expected a list, also for "
+                                       "one row" % name)
     lengths = {len(column) for column in data.values()}
     if len(lengths) > 1:
         raise InvalidArgumentError("the columns have different lengths: %s" % sorted(lengths))
@@ -331,7 +331,7 @@ def _numbers(values: Any, run: _Run) -> Any:
     column = run.column
     if isinstance(values, Vectors):
         if run.element < 0:
-            raise InvalidArgumentError("column '%s' is of vectors, expected numbers" % column)
+            raise InvalidArgumentError("column '%s' has vectors, expected numbers" % column)
         out = values.elements(run.element, run.width, run.length)
         return _elements(_objects(values.structs()), run) if out is None else out
     if run.element >= 0:

@@ -101,8 +101,7 @@ def fetch_token(prefix: str, renewer: str) -> str:
             return text
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise UnavailableError(failed + ": the reply is not what WebHDFS says: no delegation token is "
-                           "in it")
+    raise UnavailableError(failed + ": the reply has no delegation token")
 
 
 def _user() -> Dict[str, str]:
@@ -215,7 +214,7 @@ def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request
     if len(data) > limit:
         raise BadInputError("%s: expected at most %d bytes" % (uri, limit))
     if missing:
-        raise UnavailableError("it broke off, %d bytes before the end" % missing)
+        raise UnavailableError("it ended %d bytes before the end" % missing)
     return data
 
 
@@ -256,11 +255,11 @@ class _Refusal(NamedTuple):
             return self._of_kerberos(uri, who)
         if self.code == 401:
             return PermissionDeniedError("%s: %s answers HTTP 401: it %s" % (
-                uri, who, "does not take our Kerberos identity; is it of a realm that HDFS trusts?"
-                if kerberos else "asks for authentication of a kind that is not spoken here; "
-                "Kerberos (SPNEGO) and delegation tokens are"))
+                uri, who, "rejects our Kerberos identity. Is it of a realm that HDFS trusts?"
+                if kerberos else "requires authentication of an unknown kind (expected Kerberos "
+                "(SPNEGO) or delegation tokens)"))
         if self.code == 404 or self.kind == "FileNotFoundException":
-            return NotFoundError("there is no %s: %s" % (uri, self.words))
+            return NotFoundError("%s does not exist: %s" % (uri, self.words))
         if self.code >= 500:
             return UnavailableError(self.words)
         if self.code == 403:
@@ -271,11 +270,11 @@ class _Refusal(NamedTuple):
 
     def _of_kerberos(self, uri: str, who: str) -> EspalierError:
         if "replay" in self.gss:
-            return UnavailableError("%s took our proof for a repeated one" % who)
+            return UnavailableError("%s rejected our proof as a repeated one" % who)
         if "Checksum failed" in self.gss:
             return PermissionDeniedError(
-                "%s: %s cannot read our Kerberos ticket: its keytab has not the key that the KDC "
-                "has for its principal HTTP/HOST; export its keytab again (%s)" %
+                "%s: %s cannot read our Kerberos ticket: its keytab does not have the key "
+                "that the KDC has for its principal HTTP/HOST (%s). Export its keytab again" %
                 (uri, who, self.gss))
         found = problem("be believed by " + who, self.gss)
         return type(found)("%s: %s" % (uri, found.message))

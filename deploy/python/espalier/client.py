@@ -49,7 +49,7 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             Default: ``127.0.0.1:7700``.
         ca: PEM file of the authority of the cluster's certificates. With it, everything is
             encrypted. Without it, the connection is plain text.
-        cert, key: PEM files of your own certificate and its key (``chmod 600``, or 640).
+        cert, key: PEM files of your certificate and its key (``chmod 600``, or 640).
         token: a token in place of a certificate; needs `ca`.
         token_file: a file that contains it (``chmod 600``, or 640).
         server_name: the host that the coordinator's certificate names, if it differs from that of
@@ -257,7 +257,7 @@ class Client:
             address = self._connection.clear_address()
             if address:
                 raise FailedPreconditionError(
-                    "it would travel in the clear to the coordinator at %s; over TLS it goes along"
+                    "it would travel unencrypted to the coordinator at %s. Use TLS"
                     % address)
             return renewer(own)
         return self._delegate(file_system, if_private)
@@ -312,6 +312,6 @@ def job_number(job: Union[str, int]) -> int:
     digits = text[len("job-"):] if text.startswith("job-") else text
     if isinstance(job, bool) or not digits.isascii() or not digits.isdigit() or \
             not 0 < int(digits) < 1 << 64:
-        raise InvalidArgumentError("'%s' is not a job; expected its id, such as \"job-3\"" %
+        raise InvalidArgumentError("job: found '%s', expected an id such as \"job-3\"" %
                                    text[:80])
     return int(digits)

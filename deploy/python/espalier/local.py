@@ -36,7 +36,7 @@ def find_program() -> str:
     tarball), on ``PATH``, or in build/bin of the source tree of this module.
 
     Raises:
-        NotFoundError: no such program was found.
+        NotFoundError: the program was not found.
     """
     home = os.environ.get("ESPALIER_HOME", "")
     tree = os.path.abspath(__file__)

@@ -97,7 +97,7 @@ class Model:
         return "<espalier.Model '%s': %d features, %s>" % (d.name, len(self.features), what)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        raise TypeError("a model is not pickled; load() its bundle where it is needed")
+        raise TypeError("a model cannot be pickled. load() its bundle where it is needed")
 
     @property
     def task(self) -> str:
@@ -178,7 +178,7 @@ class Model:
         """
         widths = np.array(self._document.half_widths)
         if not len(widths):
-            raise FailedPreconditionError("the model has no prediction intervals; train it with "
+            raise FailedPreconditionError("the model has no prediction intervals. Train it with "
                                           "train.intervals")
         values = self.predict(data, batch_rows=batch_rows)
         widths = widths if values.ndim == 2 else widths[0]
@@ -222,8 +222,8 @@ class Model:
 
     def _needs_classes(self, what: str) -> None:
         if not self._document.classification:
-            raise InvalidArgumentError("%s is for classification; this model's task is %s, see "
-                                       "predict" % (what, self.task))
+            raise InvalidArgumentError("%s is for classification, found a model of task %s. "
+                                       "Use predict" % (what, self.task))
 
     def _collect(self, data: Any, batch_rows: int, of: Any, shape: Tuple[int, ...],
                  dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -292,15 +292,15 @@ class JobResult:
         weights_sha256: SHA-256 of the file of weights, in hexadecimal; identifies the model.
         train: metrics of the saved weights if the best are restored, otherwise running values of
             the last epoch.
-        validation, test: metrics of the saved weights; None if the job has no such set.
+        validation, test: metrics of the saved weights; None if the job does not have that set.
         classes: labels in the order of the model's classes; empty for regression, and if a local
             run does not report them.
         stopped_because: "epochs", "steps", "time" or "early stopping", for gd and lbfgs also
             "convergence", for lbfgs "iterations" or "line search"; "" if not reported.
-        scoring: result of a job that predicts or evaluates; None: it has trained. For such a job,
-            only these other attributes are set: ``bundle``, the directory of its predictions or
-            the file of its report ("": none), ``test``, the metrics of an evaluation, and
-            ``classes``.
+        scoring: result of a job that predicts or evaluates; None: it has trained. For a job that
+            scores, only these other attributes are set: ``bundle``, the directory of its
+            predictions or the file of its report ("": none), ``test``, the metrics of an
+            evaluation, and ``classes``.
         async_counts: for a job trained with ``mode: async``; otherwise None.
         best_epochs: epochs of the saved weights, by fit, if early stopping restores the best.
         skipped_steps: steps that ``on_nonfinite: skip`` left out.

@@ -39,7 +39,7 @@ Result<std::vector<double>> Given(const std::vector<spec::ClassWeight>& given,
     const size_t at = place(g.label);
     if (at == names.size()) {
       const auto near = Nearest(g.label, names);
-      return InvalidArgument("train.class_weight: names '" + Printable(g.label) + "', which is " +
+      return InvalidArgument("train.class_weight: found '" + Printable(g.label) + "', which is " +
                              what_not + (near ? "; did you mean '" + Printable(*near) + "'?" : ""));
     }
     weights[at] = g.weight;
@@ -66,7 +66,9 @@ Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,
   ESPALIER_ASSIGN_OR_RETURN(std::vector<double> weights,
                             Given(wanted.given, classes, place, "the label of no training row"));
   if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) {
-    return InvalidArgument("train.class_weight: all classes weigh 0, so that no row would count");
+    return InvalidArgument(
+        "train.class_weight: all classes have the weight 0 (expected a weight above 0). Set one "
+        "for a class");
   }
   return weights;
 }

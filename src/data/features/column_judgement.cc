@@ -361,7 +361,7 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
                     : "make it a category by a group of data.features.groups with type: "
                       "categorical, or leave it out by data.features.exclude";
   const std::string last = (facts.many ? "or " : "") + otherwise;
-  const std::string rest = facts.csv ? "; or " + otherwise : "; write numbers, " + last;
+  const std::string rest = facts.csv ? "; or " + otherwise : ". Write numbers, " + last;
   const auto set = [&](const std::string& key, char value) {
     return "data.csv." + key + ": " + Shown(value);
   };

@@ -35,7 +35,7 @@ std::optional<std::string> DecodeBoolean(const ValueRules& rules, std::string_vi
     return {};
   }
   if (kind == NumberKind::kNumber && (*value == 0 || *value == 1)) return {};
-  return "the value is neither true nor false; expected true, false, yes, no, 1 or 0";
+  return "the value is neither true nor false (expected true, false, yes, no, 1 or 0)";
 }
 
 std::optional<std::string> DecodeLog(const ValueRules& rules, std::string_view text,
@@ -51,7 +51,7 @@ std::optional<std::string> DecodeLog(const ValueRules& rules, std::string_view t
     case NumberKind::kNotNumber:
       return FeatureFault(Fault::kNotNumber);
   }
-  if (*value <= -1) return "log1p of the value is undefined; expected a number above -1";
+  if (*value <= -1) return "log1p of the value is undefined (expected a number above -1)";
   *value = Log1p(*value);
   return {};
 }
@@ -112,7 +112,7 @@ Status TooManyCategories(int64_t min_count, const std::string& file, const std::
   const bool counted = min_count > 1;
   return BadInput("the column has more than " + HumanCount(CategoriesCountedMax(min_count)) +
                   " different values, too many " + (counted ? "to count" : "for a vocabulary") +
-                  "; hash them (a group of data.features.groups with `type: categorical, hash: "
+                  ". Hash them (a group of data.features.groups with `type: categorical, hash: "
                   "1000` and this column), " +
                   (counted ? "" : "make rare ones one value (with `min_count: 5` there), ") +
                   "or leave it out if it is an identifier")
@@ -124,7 +124,7 @@ Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
   return BadInput(HumanCount(static_cast<int64_t>(found)) + " values of the column have the " +
                   HumanCount(min_count) + " training rows of its min_count, more than the " +
                   HumanCount(kCategoriesMax) +
-                  " of a vocabulary; raise min_count, or hash them (`hash: 1000` in its place)")
+                  " of a vocabulary. Raise min_count, or hash them (`hash: 1000` in its place)")
       .At({.file = file, .column = column});
 }
 
@@ -159,8 +159,8 @@ std::optional<std::string> FeatureDecoder::DecodeCategory(size_t feature, std::s
     return {};
   }
   if (text.size() > kCategoryBytesMax) {
-    return "the value has " + std::to_string(text.size()) + " bytes; a category has at most " +
-           std::to_string(kCategoryBytesMax);
+    return "the value has " + std::to_string(text.size()) + " bytes (expected at most " +
+           std::to_string(kCategoryBytesMax) + ", as a category)";
   }
   const int32_t vocabulary = vocabulary_of_[feature];
   if (vocabulary < 0) {

@@ -139,7 +139,7 @@ Status CheckMoments(const spec::InputPlan& plan, const spec::JobSpec& job,
   if (!date || !first || !IsBegin(plan, stats, feature, year)) return {};
   const bool january = IsBegin(plan, stats, feature, false);
   return BadInput("all dates of the column are in " + std::string(january ? "January " : "") +
-                  "1970, so its numbers seem to be something other than seconds since 1970; set "
+                  "1970, so its numbers seem to be something other than seconds since 1970. Set "
                   "date_format in data.features.groups (such as '%Y' for years, or '%Y-%m-%d' if "
                   "the dates are right), or make the column numeric")
       .At({.file = path, .column = schema.names[static_cast<size_t>(schema.features[feature])]});
@@ -165,7 +165,7 @@ bool Fits(spec::Precision precision, double value) {
 Status Overflow(const spec::InputPlan& plan, const std::string& name,
                 const spec::ColumnStats& stats, const std::string& advice) {
   return BadInput("the statistics of the column overflow: its values go from " +
-                  ShortestDouble(stats.min) + " to " + ShortestDouble(stats.max) + "; " + advice)
+                  ShortestDouble(stats.min) + " to " + ShortestDouble(stats.max) + ". " + advice)
       .At({.file = plan.files.front().path, .column = name});
 }
 
@@ -207,7 +207,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
     fitted.name = NameOfFeature(plan.schema, i);
     if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != spec::NullKind::kConstant) {
       return BadInput(
-                 "the column has no value in any training row; exclude it with "
+                 "the column has no value in any training row. Exclude it with "
                  "data.features.exclude, or remove it from data.features.columns")
           .At({.file = plan.files.front().path, .column = fitted.name});
     }
@@ -227,7 +227,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
     if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) || !std::isfinite(fitted.factor) ||
         (fitted.factor == 0 && s.min < s.max)) {
       return Overflow(plan, fitted.name, s,
-                      "scale the data, choose another data.features.scale or leave the column out");
+                      "Scale the data, choose another data.features.scale or leave the column out");
     }
     features.push_back(std::move(fitted));
   }

@@ -50,7 +50,7 @@ Result<spec::FittedFeature> Kept(const spec::EarlierFit& earlier, spec::FittedFe
       return InvalidArgument("train.initial: the feature '" + Printable(fitted.name) + "' " +
                              (options.log1p ? "has log1p in this job and not in that model"
                                             : "has log1p in that model and not in this job") +
-                             "; set it alike, or set refit_preprocessing: true in train.initial");
+                             ". Set it alike, or set refit_preprocessing: true in train.initial");
     }
     return KeptNumber(*at, fitted,
                       options.nulls->kind != spec::NullKind::kConstant &&

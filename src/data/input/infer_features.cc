@@ -187,7 +187,7 @@ Status DecideColumns(const std::vector<bool>& open, const std::vector<ColumnDeci
   if (!schema->features.empty()) return {};
   return InvalidArgument("data.features: no column is left for features (" +
                          Printable(spec::InferredText(*schema), 500) +
-                         "); name columns in data.features.columns or in a group")
+                         "). Name columns in data.features.columns or in a group")
       .At({.file = path});
 }
 

@@ -83,7 +83,7 @@ class Planner {
         if (!added) {
           return InvalidArgument(field + ": " + QuotedPath(info.path) + " is listed twice, by " +
                                  QuotedPath(at->second) + " and by " + QuotedPath(pattern) +
-                                 "; each file may belong to one set, once");
+                                 " (expected each file in one set, once). Name it once");
         }
         ESPALIER_RETURN_IF_ERROR(AddPartitions(info));
         plan_.files.push_back({std::move(info.path), info.length, info.modified_ms, role});
@@ -125,8 +125,8 @@ class Planner {
       return BadInput("data.train: " +
                       (count == 1 ? QuotedPath(plan_.files[0].path) + " has"
                                   : "all " + std::to_string(count) + " files have") +
-                      " no record; expected " +
-                      (spec::HasHeader(data_) ? "a header and rows" : "rows"))
+                      " no record (expected " +
+                      (spec::HasHeader(data_) ? "a header and rows)" : "rows)"))
           .At({.file = plan_.files[0].path});
     }
     return std::move(plan_);
@@ -148,8 +148,8 @@ class Planner {
       return InvalidArgument("the directories of " + QuotedPath(info.path) + " give the columns " +
                              shown(names) + ", those of " + QuotedPath(plan_.files[0].path) + " " +
                              shown(partitions_.names) +
-                             "; all files need the same directories name=value (a pattern that "
-                             "spells a directory out takes no column from it)")
+                             ". All files need the same directories name=value. A pattern that "
+                             "spells a directory out takes no column from it")
           .At({.file = info.path});
     }
     for (const std::string& name : partitions_.names) {
@@ -457,7 +457,7 @@ Result<spec::InputPlan> PlanTable(const storage::FileSystem& files, const spec::
                                   int64_t shard_bytes) {
   if (shard_bytes <= 0) {
     return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
-                           " bytes; expected a number above 0");
+                           " bytes (expected a number above 0)");
   }
   Planner planner(files, data);
   ESPALIER_RETURN_IF_ERROR(planner.List(spec::FileRole::kTrain, "data.train", data.train));

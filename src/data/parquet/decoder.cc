@@ -130,7 +130,7 @@ void ParquetDecoder::CheckFeatures() {
       Bad(row,
           "the list has " + std::to_string(length) + (length == 1 ? " value" : " values") +
               ", expected " + std::to_string(numbers.width) +
-              " as in the first row; all lists of a vector column "
+              " as in the first row. All lists of a vector column "
               "need one length",
           schema_.features[run.slot], run.source);
     }

@@ -80,13 +80,13 @@ Status ParquetFile::Explain(const arrow::Status& error, int64_t group) const {
   if (error.IsOutOfMemory()) {
     return ResourceExhausted("reading " + where + " of " + QuotedPath(path) + " takes more than " +
                              HumanBytes(kDecodeBytesMax) +
-                             " of memory; its values are very long, or it is damaged: write it "
+                             " of memory; its values are very long, or it is damaged. Write it "
                              "again with smaller row groups and without the long values")
         .At({.file = path});
   }
   if (error.IsNotImplemented()) {
     return Unimplemented(where + " of " + QuotedPath(path) + " cannot be read: " + what +
-                         "; write the file with plain types and snappy, zstd or gzip")
+                         ". Write the file with plain types and snappy, zstd or gzip")
         .At({.file = path});
   }
   return DamagedParquet(path, where + " cannot be read (" + what + ")");
@@ -236,14 +236,14 @@ Result<ParquetFile::Span> ParquetFile::ChunkOf(size_t group, int leaf) const {
   if (!elsewhere.empty()) {
     return Unimplemented(QuotedPath(path) +
                          " is a summary of other Parquet files: its columns lie in " +
-                         QuotedPath(elsewhere) + "; name those files instead")
+                         QuotedPath(elsewhere) + ". Name those files instead")
         .At({.file = path});
   }
   if (!arrow::util::Codec::IsAvailable(codec)) {
     return Unimplemented(
                "row group " + std::to_string(group) + " of " + QuotedPath(path) +
                " is compressed with " + arrow::util::Codec::GetCodecAsString(codec) +
-               ", which cannot be read; write the file with snappy, zstd, gzip or no compression")
+               ", which cannot be read. Write the file with snappy, zstd, gzip or no compression")
         .At({.file = path,
              .column = Printable(metadata_->schema()->Column(leaf)->path()->ToDotString())});
   }
@@ -293,7 +293,7 @@ Status ParquetFile::Fetch(size_t group, const std::vector<int>& leaves) {
                              QuotedPath(file_.info().path) + " has " + HumanBytes(bytes) +
                              " in the columns of the job, expected at most " +
                              HumanBytes(kGroupBytesMax) +
-                             "; write the file with smaller row groups (128 MiB is usual)")
+                             ". Write the file with smaller row groups (128 MiB is usual)")
         .At({.file = file_.info().path});
   }
   std::sort(chunks.begin(), chunks.end(),

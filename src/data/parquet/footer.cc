@@ -238,8 +238,8 @@ Status ReadExactly(const storage::ReadableFile& file, int64_t offset, std::span<
 
 Status Encrypted(const std::string& path) {
   return Unimplemented(QuotedPath(path) +
-                       " is an encrypted Parquet file; expected a plain one; "
-                       "write it again without encryption")
+                       " is encrypted (expected a plain Parquet file). "
+                       "Write it again without encryption")
       .At({.file = path});
 }
 
@@ -261,7 +261,7 @@ Result<int64_t> FooterLength(std::string_view end, int64_t file_length, const st
   if (length > kParquetFooterBytesMax) {
     return ResourceExhausted("the footer of " + QuotedPath(path) + " has " + HumanBytes(length) +
                              ", expected at most " + HumanBytes(kParquetFooterBytesMax) +
-                             "; write the file with fewer columns or larger row groups")
+                             ". Write the file with fewer columns or larger row groups")
         .At({.file = path});
   }
   return static_cast<int64_t>(length);
@@ -271,7 +271,7 @@ Result<int64_t> FooterLength(std::string_view end, int64_t file_length, const st
 
 Status DamagedParquet(const std::string& path, const std::string& why) {
   return BadInput(QuotedPath(path) + " is not a whole Parquet file: " + why +
-                  "; write or copy the file again, or leave it out of the patterns")
+                  ". Write or copy the file again, or leave it out of the patterns")
       .At({.file = path});
 }
 
@@ -333,14 +333,14 @@ Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
   if (form == SchemaForm::kDeep) {
     return BadInput("the columns of " + QuotedPath(path) + " are nested more than " +
                     std::to_string(kParquetNestingMax) +
-                    " levels deep; write a flat table (numbers, text, lists of numbers)")
+                    " levels deep. Write a flat table (numbers, text, lists of numbers)")
         .At({.file = path});
   }
   if (form == SchemaForm::kDamaged) return DamagedParquet(path, "the schema is damaged");
   if (groups.chunks > kParquetChunksMax) {
     return ResourceExhausted("the row groups of " + QuotedPath(path) + " have more than " +
                              std::to_string(kParquetChunksMax) +
-                             " column chunks; write the file with fewer columns or larger row "
+                             " column chunks. Write the file with fewer columns or larger row "
                              "groups")
         .At({.file = path});
   }
@@ -353,7 +353,7 @@ Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
   if (!groups.unknown_codec) return {};
   return Unimplemented(QuotedPath(path) + " is compressed in a way that is not known here (codec " +
                        std::to_string(*groups.unknown_codec) +
-                       "); write the file with snappy, zstd, gzip or no compression")
+                       "). Write the file with snappy, zstd, gzip or no compression")
       .At({.file = path});
 }
 

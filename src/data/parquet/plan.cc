@@ -129,7 +129,7 @@ class ParquetPlanner {
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (index_.emplace(columns_[i].name, i).second) continue;
       return BadInput(QuotedPath(path) + " names the column " + Quoted(columns_[i].name) +
-                      " twice; write it again with different names")
+                      " twice. Write it again with different names")
           .At({.file = path, .column = Printable(columns_[i].name)});
     }
     if (!columns_.empty()) return {};
@@ -176,8 +176,8 @@ class ParquetPlanner {
     const size_t own = first_.size() - partitions_.names.size();
     if (used_.begin()->first < static_cast<int32_t>(own)) return {};
     return InvalidArgument(
-               "data.features.columns: all columns of the job are names of directories; expected "
-               "a column of the files themselves too")
+               "data.features.columns: all columns of the job are names of directories (expected "
+               "at least one column of the files). Add one")
         .At({.file = first_path_});
   }
 
@@ -209,17 +209,17 @@ class ParquetPlanner {
     if (column.family != ColumnFamily::kUnsupported && (feature || !column.vector)) return {};
     return InvalidArgument(
                field + ": column " + Quoted(column.name) + " of " + QuotedPath(first_path_) +
-               " has the type " + column.type + "; expected " +
-               (feature ? std::string("numbers, booleans, text, dates or lists of numbers") +
+               " has the type " + column.type + " (expected " +
+               (feature ? std::string("numbers, booleans, text, dates or lists of numbers)") +
                               advice::kUnsupported.training
-                        : "one number, boolean or text per row"))
+                        : "one number, boolean or text per row)"))
         .At({.file = first_path_, .column = Printable(column.name)});
   }
 
   Status Differs(const std::string& path, const std::string& column, const std::string& what,
                  const std::string& more = "", const char* needed = "columns, in any order") const {
     return BadInput("column " + Quoted(column) + " of " + QuotedPath(path) + " " + what + " " +
-                    QuotedPath(first_path_) + more + "; all files need the same " + needed)
+                    QuotedPath(first_path_) + more + ". All files need the same " + needed)
         .At({.file = path, .column = Printable(column)});
   }
 
@@ -330,7 +330,7 @@ class ParquetPlanner {
     for (const auto& [position, field] : used_) {
       if (!first_[position].vector || first_[position].width > 0) continue;
       return BadInput("column " + Quoted(first_[position].name) + " of " + QuotedPath(first_path_) +
-                      " holds lists, all of them empty or missing; expected lists of numbers")
+                      " holds lists, all of them empty or missing (expected lists of numbers)")
           .At({.file = first_path_, .column = Printable(first_[position].name)});
     }
     spec::DataSpec data = data_;

@@ -81,7 +81,7 @@ Result<ParquetProjection> Project(const spec::FeatureSpec& features, const spec:
     const Place place = finder.Find(position);
     if (place.column < 0) {
       return DataLoss("a column of the job is no longer in " + QuotedPath(path) +
-                      "; submit the job again when its input no longer changes")
+                      ". Submit the job again when its input no longer changes")
           .At({.file = path, .column = schema.names[position]});
     }
     out.columns.push_back(place.column);

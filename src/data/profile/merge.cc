@@ -144,7 +144,7 @@ class Merger {
     for (const spec::ShardProfile& s : profiles_) {
       if (s.skipped.empty()) continue;
       const Status& first = s.skipped.front();
-      return BadInput(message + "; the first one: " + first.message())
+      return BadInput(message + ". The first one: " + first.message())
           .At(first.position().value_or(InputPosition{}));
     }
     return BadInput(message);
@@ -155,12 +155,12 @@ class Merger {
     if (result_.validation_rows == 0 && job_.data.validation.any()) return NoValidation();
     if (result_.test_rows == 0 && !job_.data.test.empty()) {
       return BadInput(
-                 "data.test: the files hold no rows; name files that do, or leave data.test out")
+                 "data.test: the files hold no rows. Name files that do, or leave data.test out")
           .At(AtEmpty(spec::FileRole::kTest));
     }
     if (!(weight_ > 0) || !std::isfinite(weight_)) {
       return BadInput("data.weight: the weights of all training rows add up to " +
-                      ShortestDouble(weight_) + "; expected a number above 0")
+                      ShortestDouble(weight_) + " (expected a number above 0)")
           .At({.file = plan_.files.front().path,
                .column = plan_.schema.weight < 0 ? "" : plan_.schema.names[plan_.schema.weight]});
     }
@@ -193,8 +193,8 @@ class Merger {
     if (out.dropped > 0 && job_.data.weight) {
       at.column = plan_.schema.names[plan_.schema.weight];
       return BadInput("data.weight" + none + "all " + HumanCount(out.dropped) +
-                      " rows have the weight 0, or a null that `nulls: drop` leaves out; expected "
-                      "a weight above 0")
+                      " rows have the weight 0, or a null that `nulls: drop` leaves out (expected "
+                      "a weight above 0)")
           .At(std::move(at));
     }
     if (out.dropped > 0) {
@@ -202,19 +202,18 @@ class Merger {
                       HumanCount(out.dropped) +
                       (out.skipped > 0 ? ", and the other " + HumanCount(out.skipped) + " were bad"
                                        : "") +
-                      "; choose mean, median or {constant: V}, or leave out columns with many "
+                      ". Choose mean, median or {constant: V}, or leave out columns with many "
                       "nulls")
           .At(std::move(at));
     }
     if (out.skipped > 0) {
       return BadInput("data.bad_rows" + none + "all " + HumanCount(out.skipped) +
-                      " rows were bad and skipped; set policy: fail to see the first one")
+                      " rows were bad and skipped. Set policy: fail to see the first one")
           .At(std::move(at));
     }
     at = AtEmpty(spec::FileRole::kTrain);
-    return BadInput(
-               "data.train" + none +
-               (at.row ? "the files hold a header and nothing else" : "the files hold no rows"))
+    return BadInput("data.train" + none +
+                    (at.row ? "the files hold only a header" : "the files hold no rows"))
         .At(std::move(at));
   }
 
@@ -223,19 +222,19 @@ class Merger {
     const std::string rows = HumanCount(result_.train_rows);
     if (v.column) {
       return BadInput("data.validation.column: no row of " + rows +
-                      " is marked true (1); mark some, or choose data.validation.fraction")
+                      " is marked true (1). Mark some, or choose data.validation.fraction")
           .At({.file = plan_.files.front().path,
                .column = plan_.schema.names[plan_.schema.validation]});
     }
     if (v.bounded()) {
       return BadInput("data.validation." + std::string(Way(v)) + ": found no row of " + rows +
-                      " within the bounds; choose others, or `fraction` without bounds")
+                      " within the bounds. Choose others, or `fraction` without bounds")
           .At({.file = plan_.files.front().path,
                .column = plan_.schema.names[plan_.schema.validation]});
     }
     if (!v.files.empty()) {
       return BadInput(
-                 "data.validation.files: the files hold no rows; name files that do, or choose "
+                 "data.validation.files: the files hold no rows. Name files that do, or choose "
                  "data.validation.fraction")
           .At(AtEmpty(spec::FileRole::kValidation));
     }
@@ -243,7 +242,7 @@ class Merger {
         v.fold ? "fold " + std::to_string(*v.fold) + " of " + std::to_string(*v.of)
                : ShortestDouble(v.fraction);
     return BadInput("data.validation." + std::string(Way(v)) + ": " + share + " of " + rows +
-                    " rows gave no row; choose " + (v.fold ? "fewer folds" : "a larger fraction") +
+                    " rows gave no row. Choose " + (v.fold ? "fewer folds" : "a larger fraction") +
                     " or another train.seed, or leave validation out")
         .At({.file = plan_.files.front().path});
   }
@@ -305,7 +304,8 @@ class Merger {
       spec::FittedTarget fitted{name, 0, 1};
       if (spec::EffectiveLoss(job_.model) == spec::Loss::kPoisson && s.min < 0) {
         return BadInput("the target goes down to " + ShortestDouble(s.min) +
-                        "; model.loss: poisson is for counts and rates, from 0 up")
+                        " (expected at least 0, as of counts and rates, with model.loss: poisson). "
+                        "Choose another loss")
             .At({.file = plan_.files.front().path, .column = name});
       }
       if (spec::EffectiveTargetScale(job_.model) == spec::TargetScale::kStandard) {
@@ -323,7 +323,7 @@ class Merger {
           !Fits(job_.model.precision, (s.min - fitted.shift) * fitted.factor) ||
           !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
         const char* advice =
-            scales ? "scale the target, or set model.target_scale: none" : "scale the target";
+            scales ? "Scale the target, or set model.target_scale: none" : "Scale the target";
         return Overflow(plan_, name, s, advice);
       }
       if (job_.model.start_at_constant) {
@@ -430,7 +430,9 @@ class Merger {
     }
     if (classes.size() < 2) {
       return BadInput("all " + HumanCount(result_.train_rows) + " training rows have the label " +
-                      Quoted(classes.front()) + "; a classifier needs two classes or more")
+                      Quoted(classes.front()) +
+                      " (expected two classes or more). Choose another data.label, or add rows of "
+                      "other classes")
           .At(AtLabel());
     }
     if (classes.size() > kClassesMax) {
@@ -442,7 +444,7 @@ class Merger {
     }
     if (spec::EffectiveLoss(job_.model) == spec::Loss::kBinaryCrossEntropy && classes.size() != 2) {
       return InvalidArgument("model.loss: binary_cross_entropy is for two classes, the label has " +
-                             std::to_string(classes.size()) + "; use softmax_cross_entropy")
+                             std::to_string(classes.size()) + ". Use softmax_cross_entropy")
           .At(AtLabel());
     }
     if (numeric) {
@@ -542,7 +544,7 @@ class Merger {
         }
         return BadInput("the label " + Quoted(text) + " is in " + HumanCount(rows) +
                         " validation or test rows and in no training row, so that metrics would "
-                        "mean nothing; add training rows of it or take those rows out")
+                        "mean nothing. Add training rows of it or take those rows out")
             .At(std::move(at));
       }
     }

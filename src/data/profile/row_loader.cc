@@ -94,7 +94,7 @@ Status RowLoader::TooLittle(int64_t bytes) const {
       (options_.spill_directory.empty()
            ? std::string("is not set up")
            : "has " + HumanBytes(std::max<int64_t>(left, 0)) + " of its limit left") +
-      "; raise one of them or add workers");
+      ". Raise one of them or add workers");
 }
 
 Result<std::unique_ptr<Region>> RowLoader::TakeRoom(int64_t least, int64_t wish) {

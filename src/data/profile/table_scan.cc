@@ -201,7 +201,7 @@ class ScanPlanner {
       if (place == places.end()) {
         return InvalidArgument("a feature of the model: '" + Printable(model_.names[c]) +
                                "' holds lists in " + QuotedPath(plan_.input.files.front().path) +
-                               "; expected one value per row, as the model was trained on");
+                               " (expected one value per row, as the model was trained on)");
       }
       schema.features.push_back(place->second);
     }
@@ -217,7 +217,7 @@ class ScanPlanner {
         "the files were planned for " + std::to_string(schema.features.size()) +
         " features, and the model has " + std::to_string(model_.features.size()) +
         (schema.features.size() == model_.features.size() ? " that are read in another way" : "") +
-        "; score with the model that they were planned for");
+        ". Score with the model that they were planned for");
   }
 
   // Checks the features for LIBSVM text, in which column i is the feature of index i and column 0
@@ -230,7 +230,7 @@ class ScanPlanner {
       }
       if (c > 0) continue;
       return InvalidArgument(
-          "a feature of the model is column 0, which is the label of LIBSVM text; give the files "
+          "a feature of the model is column 0, which is the label of LIBSVM text. Give the files "
           "as CSV");
     }
     return {};
@@ -303,7 +303,7 @@ class ScanPlanner {
       }
       if (std::count(plan_.kept.begin(), plan_.kept.end(), found->second)) {
         return InvalidArgument("a column to keep: '" + Printable(name) +
-                               "' is named twice; name it once");
+                               "' is named twice. Name it once");
       }
       plan_.kept.push_back(found->second);
     }
@@ -353,8 +353,8 @@ class ScanPlanner {
     if (!other) return {};
     const std::string expected = number ? "numbers" : "dates";
     return InvalidArgument("a feature of the model: '" + Printable(column.name) + "' holds " +
-                           KindAndType(column) + " in " + QuotedPath(path) + "; expected " +
-                           expected + ", as in training. Convert the column to " + expected)
+                           KindAndType(column) + " in " + QuotedPath(path) + " (expected " +
+                           expected + ", as in training). Convert the column to " + expected)
         .At({.file = path, .column = Printable(column.name)});
   }
 
@@ -377,7 +377,7 @@ class ScanPlanner {
         if (usable) continue;
         const std::string what = at == columns.end() ? "is not in" : "holds " + at->type + " in";
         return InvalidArgument("a column to keep: '" + Printable(name) + "' " + what + " " +
-                               QuotedPath(file.path) + "; expected one value per row")
+                               QuotedPath(file.path) + " (expected one value per row)")
             .At({.file = file.path, .column = Printable(name)});
       }
     }

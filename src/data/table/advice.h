@@ -22,14 +22,14 @@ inline constexpr Advice kDelimiter = {": set data.csv.delimiter",
                                       " as in training. Convert the file"};
 inline constexpr Advice kComment = {": set data.csv.comment: \"#\"", ": take it out of the file"};
 inline constexpr Advice kNamedTwice = {
-    "; rename one, or set csv.header: false if the first line is data",
-    "; rename one, or add a header if the first line is data"};
+    ". Rename one, or set csv.header: false if the first line is data",
+    ". Rename one, or add a header if the first line is data"};
 inline constexpr Advice kNoHeader = {
-    "; set data.csv.header: false, and name columns by their positions, counted from 0",
-    "; add a header with the names of the columns, as in training"};
+    ". Set data.csv.header: false, and name columns by their positions, counted from 0",
+    ". Add a header with the names of the columns, as in training"};
 inline constexpr Advice kMultiline = {
-    "; set csv.multiline: true if fields may hold line breaks",
-    "; take line breaks out of the fields, as the model was trained without them"};
+    ". Set csv.multiline: true if fields may hold line breaks",
+    ". Take line breaks out of the fields, as the model was trained without them"};
 inline constexpr Advice kEscapedQuote = {
     ". If backslashes escape quotes, as in files of Spark, set data.csv.escape: \"\\\\\"",
     ". If backslashes escape quotes, write two quotes in place of a backslash and a quote"};
@@ -55,47 +55,47 @@ inline constexpr Advice kZeroBased = {
     "column i + 1",
     ", as they did in training. Add 1 to each index if they count from 0 in these files"};
 inline constexpr Advice kHighestColumn = {
-    ", the highest in data.features.columns; name all columns there",
-    ", the highest that the model uses; take higher ones out of the file"};
+    ", the highest in data.features.columns. Name all columns there",
+    ", the highest that the model uses. Take higher ones out of the file"};
 inline constexpr Advice kHighestIndex = {
-    ", the highest in data.features.columns; name all indices there",
-    ", the highest that the model uses; take higher ones out of the file"};
-inline constexpr Advice kUnsupported = {": name the columns to use in data.features.columns",
+    ", the highest in data.features.columns. Name all indices there",
+    ", the highest that the model uses. Take higher ones out of the file"};
+inline constexpr Advice kUnsupported = {". Name the columns to use in data.features.columns",
                                         ". Convert the column"};
-inline constexpr Advice kManyElements = {"; name those to use in data.features.columns",
-                                         "; take some out of the files"};
+inline constexpr Advice kManyElements = {". Name those to use in data.features.columns",
+                                         ". Take some out of the files"};
 inline constexpr Advice kIsParquet = {
-    "; set data.format: parquet, or name it with .parquet at the end",
-    "; give --data-format parquet (in a job: data_format), or name it with .parquet at the end"};
+    ". Set data.format: parquet, or name it with .parquet at the end",
+    ". Give --data-format parquet (in a job: data_format), or name it with .parquet at the end"};
 inline constexpr Advice kIsNamedParquet = {
-    ", but data.format says that it is not; leave data.format out",
-    ", but --data-format says that it is not; leave --data-format (in a job: data_format) out"};
+    ", but data.format is another format. Leave data.format out",
+    ", but --data-format is another format. Leave --data-format (in a job: data_format) out"};
 inline constexpr Advice kRaw = {", set raw: true", ", give --raw (in a job: raw: true)"};
 
 // Values.
 inline constexpr Advice kMissing = {
-    "; choose data.features.nulls: mean, median, drop or {constant: V} to continue without it",
-    ", and the model was trained without missing values in this column; fill it in the data"};
+    ". Choose data.features.nulls: mean, median, drop or {constant: V} to continue without it",
+    ", and the model was trained without missing values in this column. Fill it in the data"};
 inline constexpr Advice kNotNumber = {
-    "; name texts that mean null in data.null_values, or choose other columns in "
+    ". Name texts that mean null in data.null_values, or choose other columns in "
     "data.features.columns, or make this one a category in data.features.groups",
-    "; expected one, like 2.5 or 1e-3"};
+    " (expected one, like 2.5 or 1e-3)"};
 inline constexpr Advice kNotPlain = {
-    "; take signs and units out of the file, or make the column a category in "
+    ". Take signs and units out of the file, or make the column a category in "
     "data.features.groups",
-    "; take signs and units out of the data"};
+    ". Take signs and units out of the data"};
 inline constexpr Advice kOtherForm = {
-    "; set data.csv.decimal and data.csv.thousands to what the numbers of the file have",
-    "; write it in the form that the training's files have"};
-inline constexpr Advice kFit = {"; set model.precision: float64 or scale the data",
-                                "; scale it as in the training's files"};
-inline constexpr Advice kNullLabel = {"; set data.null_values: [] if it is the name of a class",
-                                      "; expected the name or number of a class"};
+    ". Set data.csv.decimal and data.csv.thousands to what the numbers of the file have",
+    ". Write it in the form that the training's files have"};
+inline constexpr Advice kFit = {". Set model.precision: float64 or scale the data",
+                                ". Scale it as in the training's files"};
+inline constexpr Advice kNullLabel = {". Set data.null_values: [] if it is the name of a class",
+                                      " (expected the name or number of a class)"};
 inline constexpr Advice kDateForm = {
-    "; correct the format, or name texts that mean null in data.null_values",
-    "; correct the value"};
+    ". Correct the format, or name texts that mean null in data.null_values",
+    ". Correct the value"};
 inline constexpr Advice kNoDate = {
-    ": set date_format for another form, or name texts that mean null in data.null_values", ""};
+    ". Set date_format for another form, or name texts that mean null in data.null_values", ""};
 
 }  // namespace advice
 

@@ -12,7 +12,7 @@ Status CheckShardCount(size_t shards, int64_t shard_bytes) {
   if (shards <= kShardsMax) return {};
   return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
                          " bytes give more than " + std::to_string(kShardsMax) +
-                         " shards; choose larger ones");
+                         " shards. Choose larger ones");
 }
 
 Result<std::unique_ptr<storage::ReadableFile>> OpenUnchanged(const storage::FileSystem& files,

@@ -38,7 +38,7 @@ Status MemoryBudget::TakeSpill(size_t bytes) {
   return ResourceExhausted("reading the data needs " + HumanBytes(static_cast<int64_t>(bytes)) +
                            " more; its " + HumanBytes(memory_bytes_max_) +
                            " of memory are used up and " + spill +
-                           "; raise memory_bytes_max or spill_bytes_max, or write the data in "
+                           ". Raise memory_bytes_max or spill_bytes_max, or write the data in "
                            "smaller files (Parquet: in smaller row groups)");
 }
 

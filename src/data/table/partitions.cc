@@ -106,7 +106,7 @@ Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file) {
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return names;
   return InvalidArgument(QuotedPath(file.path) + " lies in two directories that give the column '" +
-                         Printable(*twice) + "'; expected each column once")
+                         Printable(*twice) + "' (expected each column once)")
       .At({.file = file.path, .column = Printable(*twice)});
 }
 

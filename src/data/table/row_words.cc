@@ -31,36 +31,36 @@ std::string NumberFault(const std::string& what, Fault fault) {
   const std::string the = "the " + what;
   switch (fault) {
     case Fault::kMissing:
-      return the + " is missing; expected a number";
+      return the + " is missing (expected a number)";
     case Fault::kInfinite:
-      return the + " is infinite; expected a finite number";
+      return the + " is infinite (expected a finite number)";
     case Fault::kNotNumber:
-      return the + " is not a number; expected one, like 2.5 or 1e-3";
+      return the + " is not a number (expected one, like 2.5 or 1e-3)";
     case Fault::kTooLarge:
       return the + " does not fit float32 (largest value 3.4e38)" + advice::kFit.training;
     case Fault::kTooSmall:
       return the + " would become 0 in float32 (smallest positive value 1.2e-38)" +
              advice::kFit.training;
     case Fault::kNegative:
-      return the + " is negative; expected a number of at least 0";
+      return the + " is negative (expected a number of at least 0)";
     case Fault::kNotBinary:
       return the + " is neither 0 nor 1, as labels are with model.task: multilabel";
   }
-  return the + " is not understood";
+  return the + " is not valid";
 }
 
 std::string VectorFault() {
-  return "this is not a vector; expected Spark's form: type 1 and values (dense), or type 0, size, "
-         "ascending indices below size and one value for each index (sparse)";
+  return "this is not a vector in Spark's form (expected type 1 and values, or type 0, size, "
+         "ascending indices below size and one value for each index)";
 }
 
 std::string LabelFault(size_t bytes, bool missing) {
   if (bytes > kLabelBytesMax) {
-    return "the label has " + std::to_string(bytes) + " bytes; the name of a class has at most " +
-           std::to_string(kLabelBytesMax);
+    return "the label has " + std::to_string(bytes) + " bytes (expected at most " +
+           std::to_string(kLabelBytesMax) + ", as the name of a class)";
   }
   return std::string("the label is ") + (missing ? "missing" : "empty") +
-         "; expected the name or number of a class";
+         " (expected the name or number of a class)";
 }
 
 std::string MissingLabelFault(std::string_view text) {
@@ -77,11 +77,12 @@ std::optional<std::string> Utf8Fault(std::string_view text) {
 }
 
 std::string DroppedFault() {
-  return "a feature is missing, and the model was trained without such rows; fill it in the data";
+  return "a feature is missing, and the model was trained without missing values. Fill it in the "
+         "data";
 }
 
 std::string MarkFault() {
-  return "the validation column holds neither true nor false; expected 1, 0, true or false";
+  return "the validation column holds neither true nor false (expected 1, 0, true or false)";
 }
 
 std::string DateFault(const std::string& format) {
@@ -90,8 +91,8 @@ std::string DateFault(const std::string& format) {
            advice::kDateForm.training;
   }
   return std::string(
-             "the value is not a date; expected one like 2024-02-29, 29.02.2024, 20240229 or "
-             "2024-02-29T23:59:58Z, of the years 1 to 9999, or seconds since 1970") +
+             "the value is not a date (expected one like 2024-02-29, 29.02.2024, 20240229 or "
+             "2024-02-29T23:59:58Z, of the years 1 to 9999, or seconds since 1970)") +
          advice::kNoDate.training;
 }
 

@@ -152,7 +152,7 @@ class Resolver {
     std::vector<int32_t> found;
     for (const auto& entry : entries) {
       if (found.size() > names_.size()) {  // ranges that overlap repeatedly
-        return RecordError(record_, field + ": names columns more than once; name each once");
+        return RecordError(record_, field + ": names columns more than once. Name each once");
       }
       if (const auto* range = std::get_if<spec::ColumnRange>(&entry)) {
         ESPALIER_ASSIGN_OR_RETURN(const int32_t first, At(field, range->first));
@@ -180,14 +180,14 @@ class Resolver {
     std::vector<bool> seen(names_.size());
     for (const int32_t column : columns) {
       const std::string name = field + "column " + Quoted(names_[column]);
-      if (seen[column]) return Error(column, name + " is named twice; name it once");
+      if (seen[column]) return Error(column, name + " is named twice. Name it once");
       seen[column] = true;
       if (std::count(schema.label.begin(), schema.label.end(), column)) {
-        return Error(column, name + " is the label; leave it out");
+        return Error(column, name + " is the label. Leave it out");
       }
       if (column == schema.validation && data_.validation.column) {
         return Error(column,
-                     name + " marks the validation rows (data.validation.column); leave it out");
+                     name + " marks the validation rows (data.validation.column). Leave it out");
       }
     }
     return {};
@@ -215,7 +215,7 @@ class Resolver {
         excluded_[c] = true;
         if (group_of_[c] < 0) continue;
         return Error(c, field + ": column " + Quoted(names_[c]) + " is in groups[" +
-                            std::to_string(group_of_[c]) + "]; take it out of one of them");
+                            std::to_string(group_of_[c]) + "]. Take it out of one of them");
       }
     }
     return {};
@@ -277,7 +277,7 @@ class Resolver {
     }
     if (!IsTitle(line)) return "";
     return "; the rows after the first line have " + std::to_string(record_.row_fields) +
-           " fields, so it seems to be a title: take it out of the file";
+           " fields, so it seems to be a title. Take it out of the file";
   }
 
   // Finds the group of each column.
@@ -293,7 +293,7 @@ class Resolver {
           return Error(static_cast<size_t>(column),
                        field + ": column " + Quoted(names_[static_cast<size_t>(column)]) +
                            " is already in groups[" + std::to_string(group) +
-                           "]; name it in one group, once");
+                           "]. Name it in one group, once");
         }
         group = static_cast<int32_t>(g);
         grouped_.push_back(column);
@@ -335,7 +335,7 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
     ESPALIER_ASSIGN_OR_RETURN(const int32_t column, resolver.Find("data.label", label));
     if (taken[column]) {
       return resolver.Error(column, "data.label: column " + Quoted(schema.names[column]) +
-                                        " is named twice; name it once");
+                                        " is named twice. Name it once");
     }
     taken[column] = true;
     schema.label.push_back(column);
@@ -427,14 +427,14 @@ Result<std::vector<int32_t>> MatchHeader(const spec::Schema& schema, const Heade
       return FieldError(header, i,
                         has + ", which " + QuotedPath(first_file) + " does not have" +
                             (near ? " (it has " + Quoted(*near) + ")" : "") +
-                            "; all files need the same columns, in any order",
+                            ". All files need the same columns, in any order",
                         Printable(names[i]));
     }
     int32_t& place = found[at->second];
     if (place >= 0) {
       return FieldError(header, i,
                         has + " and in column " + std::to_string(place) +
-                            "; all files need the same columns, each once",
+                            ". All files need the same columns, each once",
                         Printable(names[i]));
     }
     place = static_cast<int32_t>(i);
@@ -445,7 +445,7 @@ Result<std::vector<int32_t>> MatchHeader(const spec::Schema& schema, const Heade
     return RecordError(header,
                        "the header has no column " + Quoted(schema.names[i]) + ", which " +
                            QuotedPath(first_file) +
-                           " has; all files need the same columns, in any order",
+                           " has. All files need the same columns, in any order",
                        Printable(schema.names[i]));
   }
   return columns;

@@ -37,7 +37,8 @@ void UnusableRows::Reject(const Status& reject) {
 Status CheckLabels(size_t labels, const std::string& file, const std::string& column) {
   if (labels <= kClassesMax) return {};
   return BadInput("the label has more than " + std::to_string(kClassesMax) +
-                  " different values; is it a number (model.task: regression) or an identifier?")
+                  " different values. Set model.task: regression if it is a number, or choose "
+                  "another label if it is an identifier")
       .At({.file = file, .column = column});
 }
 

@@ -18,7 +18,7 @@ constexpr char kName[] = "espalier-spill-XXXXXX";
 
 Status NoRoom(size_t bytes, const std::string& what) {
   return ResourceExhausted("cannot get " + HumanBytes(bytes) + " of " + what +
-                           " for rows; lower the worker's memory budget or add workers");
+                           " for rows. Lower the worker's memory budget or add workers");
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ Status SpillFile::Grow(size_t bytes) {
     const Status failed = storage::FileError(
         error, "reserve " + HumanBytes(bytes) + " in the spill directory", directory_);
     return Status(failed.code(), failed.message() +
-                                     "; free space, choose another spill directory, or raise the "
+                                     ". Free space, choose another spill directory, or raise the "
                                      "memory budget");
   }
   void* data = size_ > 0 ? mremap(data_, size_, bytes, MREMAP_MAYMOVE)

@@ -114,7 +114,7 @@ Result<Compression> CompressionOf(const storage::ReadableFile& file) {
   const bool header = letters && MayBeText(magic);
   if (const char* other = OtherKindOf(magic); other != nullptr && !header) {
     return Unimplemented(QuotedPath(path) + " is " + other +
-                         ", which cannot be read; give it as plain text, gzip or zstd")
+                         ", which cannot be read. Give it as plain text, gzip or zstd")
         .At({.file = path, .offset = 0});
   }
   if (magic.starts_with("PAR1") && !header) {
@@ -130,7 +130,7 @@ Result<Compression> CompressionOf(const storage::ReadableFile& file) {
   const auto wrong = [&](const std::string& promised) {
     return BadInput(QuotedPath(path) +
                     " is not what its name says: its first bytes are not those of " + promised +
-                    "; write the file again, or rename it if it is not compressed")
+                    ". Write the file again, or rename it if it is not compressed")
         .At({.file = path, .offset = 0, .text = Printable(magic)});
   };
   const bool snappy = path.ends_with(".snappy"), lz4 = path.ends_with(".lz4");

@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr const char* kNulByte =
-    "the record holds a NUL byte; is this a text file in UTF-8, or in UTF-16 with a byte order "
-    "mark?";
+    "the record holds a NUL byte (expected text in UTF-8, or in UTF-16 with a byte order mark)";
 
 // Returns the byte that an escape and `c` stand for.
 char Escaped(char c) {
@@ -456,8 +455,8 @@ CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
   }
   if (how == Quoted::kJunk) {
     return Bad(
-        "text follows a closing quote; expected the delimiter or the line's end (a quote "
-        "inside a quoted field is written twice)" +
+        "text follows a closing quote (expected the delimiter or the end of the line). Write a "
+        "quote inside a quoted field twice" +
             EscapeHint(begin, line_end),
         begin + raw_begins_.back(), line_end);
   }

@@ -48,7 +48,7 @@ Status DecompressionStream::Broken(const std::string& what) const {
 }
 
 Status DecompressionStream::Damaged(const std::string& why) const {
-  return Broken("is damaged: " + why + "; write the file again");
+  return Broken("is damaged: " + why + ". Write the file again");
 }
 
 Status DecompressionStream::Truncated() const {
@@ -57,7 +57,7 @@ Status DecompressionStream::Truncated() const {
 
 Status DecompressionStream::TrailingGarbage(const char* format) const {
   return Broken(std::string("continues after the end of its ") + format +
-                " text with bytes of another kind; remove them or write the file again");
+                " text with bytes of another kind. Remove them or write the file again");
 }
 
 Status DecompressionStream::NeedsMuchMemory(const char* advice) const {
@@ -70,7 +70,7 @@ Result<size_t> DecompressionStream::Count(size_t bytes) {
     return Broken("holds more than " + HumanBytes(text_position_ - bytes) +
                   " of text, which is taken for a decompression bomb (at most " +
                   std::to_string(kExpansionMax) + " times the compressed size and " +
-                  HumanBytes(kTextBytesFree) + "); give it uncompressed or in parts");
+                  HumanBytes(kTextBytesFree) + "). Give it uncompressed or in parts");
   }
   return bytes;
 }

@@ -113,13 +113,14 @@ bool LibsvmReader::TakeLabel(std::string_view* rest, std::string_view* label) {
   *label = NextToken(&after);
   if (label->find(':') != std::string_view::npos) {
     if (labels_) {
-      return Bad("the line starts with a pair; expected the label, then index:value pairs", *label);
+      return Bad("the line starts with a pair (expected the label, then index:value pairs)",
+                 *label);
     }
     *label = rest->substr(0, 0);
     return true;
   }
   if (labels_ && label->find(',') != std::string_view::npos) {
-    return Bad("the row has several labels; expected one", *label);
+    return Bad("the row has several labels (expected one)", *label);
   }
   *rest = after;
   return true;
@@ -152,18 +153,18 @@ RecordReader::Outcome LibsvmReader::Take() {
 bool LibsvmReader::ParsePair(std::string_view token, Entry* pair) {
   const size_t colon = token.find(':');
   if (colon == std::string_view::npos) {
-    return Bad("the row has a field without a colon; expected index:value", token);
+    return Bad("the row has a field without a colon (expected index:value)", token);
   }
   const std::string_view index = token.substr(0, colon);
   if (index == "qid") {
-    return Bad("the row has a query id (qid), as for ranking, which is not supported; take it out",
+    return Bad("the row has a query id (qid), as for ranking, which is not supported. Take it out",
                token);
   }
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(index.data(), index.data() + index.size(), value);
   const bool too_large = error == std::errc::result_out_of_range;
   if (!too_large && (error != std::errc() || end != index.data() + index.size())) {
-    return Bad("what is before the colon is not a whole number; expected index:value", token);
+    return Bad("what is before the colon is not a whole number (expected index:value)", token);
   }
   if (!too_large && value < first_) {
     return Bad(
@@ -179,7 +180,7 @@ bool LibsvmReader::ParsePair(std::string_view token, Entry* pair) {
                token);
   }
   *pair = {static_cast<uint32_t>(column), token.substr(colon + 1), token};
-  if (pair->text.empty()) return Bad("nothing follows the colon; expected index:value", token);
+  if (pair->text.empty()) return Bad("nothing follows the colon (expected index:value)", token);
   return true;
 }
 

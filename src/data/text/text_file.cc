@@ -57,7 +57,7 @@ TextFile::TextFile(const storage::ReadableFile& inner, TextForm form)
 
 Status TextFile::Broken(int64_t place, const char* what) const {
   return BadInput(QuotedPath(info_.path) + " is not whole text in UTF-16: it has " + what +
-                  " at byte " + std::to_string(place) + "; write the file again, best as UTF-8")
+                  " at byte " + std::to_string(place) + ". Write the file again, best as UTF-8")
       .At({.file = info_.path});
 }
 

@@ -171,8 +171,8 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
             why = job.info().waiting_because
             raise DeadlineExceededError(
                 "%s had no workers within %g s: %s" % (job.id, limit, why or "it is queued"),
-                hint="It is cancelled. More workers, a smaller minimum, or a longer startTimeout "
-                     "help.") from None
+                hint="It is cancelled. Use more workers, a smaller minimum, or a longer "
+                     "startTimeout.") from None
 
 
 def _keeps_checkpoints(spec: Dict[str, Any]) -> bool:

@@ -52,7 +52,7 @@ def read(spark: SparkSession, where: str, limit: int, hint: str = "") -> bytes:
     bytes."""
     path, fs = _path(spark, where)
     if not fs.exists(path):
-        raise NotFoundError("there is no %s" % where, hint=hint)
+        raise NotFoundError("%s does not exist" % where, hint=hint)
     size = fs.getFileStatus(path).getLen()
     if size > limit:
         raise BadInputError("%s: found %d bytes, expected at most %d" % (where, size, limit))

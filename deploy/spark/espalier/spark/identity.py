@@ -17,7 +17,7 @@ from ..errors import FailedPreconditionError, PermissionDeniedError, Unavailable
 from . import files
 
 _NO_IDENTITY = ("Spark's JVM has no ticket, at most delegation tokens, and a token cannot create "
-                "another one; give Spark a keytab (spark-submit --principal NAME --keytab FILE), "
+                "another one. Give Spark a keytab (spark-submit --principal NAME --keytab FILE), "
                 "or in client mode a ticket (kinit). Spark's tokens are not passed on, because "
                 "YARN renews them and the end of the job would cancel them")
 _TALKERS = ("py4j.clientserver", "py4j.java_gateway")  # loggers of Java's answers, at DEBUG

@@ -98,11 +98,11 @@ def find_worker(package: str) -> str:
             path = os.path.join(folder, "bin", "espalier-worker")
             if os.access(path, os.X_OK):
                 return path
-        raise NotFoundError("there is no bin/espalier-worker in %s" % where,
+        raise NotFoundError("bin/espalier-worker does not exist in %s" % where,
                             hint="package= is the tarball that tools/package builds.")
     path = os.path.join(os.path.dirname(find_program()), "espalier-worker")
     if not os.access(path, os.X_OK):
-        raise NotFoundError("there is no %s" % path)
+        raise NotFoundError("%s does not exist" % path)
     return path
 
 

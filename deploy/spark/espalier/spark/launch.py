@@ -98,7 +98,8 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
     if workers < 1 or start_timeout <= 0 or threads < 0:
         raise InvalidArgumentError("workers and start_timeout must be above 0, threads at least 0")
     if coordinator is None and (tls is not None or insecure):
-        raise InvalidArgumentError("tls and insecure belong to a `coordinator` argument")
+        raise InvalidArgumentError("tls and insecure are for a `coordinator` argument. "
+                                       "Add it, or remove them")
     limits = memory_limits(coordinator_memory)
     check_has_driver(spark)
     cluster = SparkCluster(spark, workers, name)
@@ -282,8 +283,8 @@ class SparkCluster:
             "%d of %d workers %s within %g s (%s)%s" % (
                 count, self._workers, what, start_timeout, ", ".join(sorted(who)) or "none",
                 "" if slots is None else "; Spark can run %d tasks at a time now" % slots),
-            hint="More executors or cores, fewer workers, or a longer start_timeout help; other "
-                 "jobs of this application hold slots, too. Nothing was left running.")
+            hint="Use more executors or cores, fewer workers, or a longer start_timeout. Other "
+                 "jobs of this application also hold slots. Nothing was left running.")
 
     def _slots(self) -> Optional[int]:
         """Returns the number of tasks that Spark could run at the same time; None if Spark does not

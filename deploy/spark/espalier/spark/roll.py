@@ -12,9 +12,9 @@ The end of the connection, by either side, ends the task's part. A driver that i
 sends no message. A second connection for a place is from a task that Spark started in place of one
 that it lost. The first connection ends.
 
-The key does not travel over this connection, and nothing else here is secret. No process takes a
+The key does not travel over this connection, and no other part of it is secret. No process takes a
 place without the key, nor with data from another connection. However, lines are not encrypted. An
-attacker who can change packets can end a worker, or start one early.
+attacker with access to the packets can end a worker, or start one early.
 """
 
 from __future__ import annotations
