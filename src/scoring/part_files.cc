@@ -159,13 +159,13 @@ Status CheckPredictions(const storage::FileSystem& files, const std::string& out
     const bool whole = std::count(names.begin(), names.end(), kSuccessFile) > 0;
     return AlreadyExists(QuotedPath(output) + " exists already" +
                          (whole ? "" : ", without a _SUCCESS: what wrote it did not finish") +
-                         "; name another place, or replace it with --overwrite");
+                         ". Choose another place, or replace it with --overwrite");
   }
   for (const std::string& name : names) {
     if (IsPredictionName(name)) continue;
     return InvalidArgument(QuotedPath(output) + " holds '" + Printable(name) +
-                           "', which is not part of a prediction; --overwrite replaces "
-                           "nothing else: name another place for the output");
+                           "', which is not part of a prediction. Choose another "
+                           "--output");
   }
   return {};
 }

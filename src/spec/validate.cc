@@ -327,7 +327,7 @@ void CheckLibsvm(Findings& f, const DataSpec& data) {
            "many there are");
   f.Expect(!data.weight, "data.weight", "a column", "none: LIBSVM text has no weights");
   f.Expect(!data.validation.deciding(), data.validation.deciding_key(), "a column",
-           "a fraction or files: LIBSVM text has no such column");
+           "a fraction or files: LIBSVM text has only numbers");
 }
 
 void CheckData(Findings& f, const DataSpec& data, Task task) {

@@ -54,7 +54,7 @@ Status CheckPrincipal(const std::string& principal) {
       (no_host ? ": YARN takes no principal without a host for a service. Use a principal with any "
                  "host that the KDC knows, such as '" +
                      Printable(parts.name + "/yarn@" + parts.realm) +
-                     "'. _HOST stands for the name of each node"
+                     "'. YARN replaces _HOST by the name of each node"
                : " of letters, digits and . _ -"));
 }
 

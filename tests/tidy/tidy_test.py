@@ -54,8 +54,21 @@ class TidyTest(unittest.TestCase):
         self.assert_clean("docs/a.md", "It is no longer used, such as `tell who`.\n\n"
                           "```sh\necho nobody else\n```\n\nSee [a page](who.md).\n")
         self.assert_clean("src/cli/a.cc", '// Who tells it.\nint a = F("who", \'"\');\n')
-        self.assert_clean("src/plan/a.cc", 'const char* a = "nobody is here";\n')
+        self.assert_clean("src/cluster/a.cc", 'const char* a = "nobody is here";\n')
+        self.assert_clean("src/cli/a.cc", 'const char* a = "    a = b if c else d";\n')
         self.assert_clean("CODE_OF_CONDUCT.md", "Nobody else.\n")
+
+    def test_words_that_sound_translated_in_python(self):
+        for path in ("deploy/a/b.py", "tools/lib/a.py"):
+            self.assert_found("prose", path, '"""A file.\n\nNobody reads it."""\n', 3)
+            self.assert_found("prose", path, 'f(help="the table of "\n  "somebody")\n', 1)
+            self.assert_found("prose", path, 'def f():\n    "The user who calls."\n', 2)
+            self.assert_clean(path, '"""Sets `who` and ``a.away``.\n\n    fate: a name\n"""\n'
+                              'a = {"else": 1 if "a" else 2}  # somebody\n')
+        self.assert_found("prose", "tools/a", '#!/usr/bin/env python3\n"""Who calls it."""\n', 2)
+        self.assert_found("prose", "deploy/a.py", 'raise ValueError("%s lacks a name" % a)\n', 1)
+        self.assert_clean("tools/lib/a.py", 'a = f("if true; then exit; else exit; fi")\n')
+        self.assert_clean("tests/a.py", 'a = "nobody is here"\n')
 
     def test_pages_have_limits(self):
         long = "a" + " a" * 60 + "\n"  # 121 characters

@@ -6,7 +6,7 @@
 The daemons are named zk, rm, nm1, nm2, ... Each NodeManager is a separate host on loopback
 (127.0.0.1, 127.0.0.2, ...). YARN services (the REST interface for long-running programs) are on.
 set_services(hdfs, False) restarts the ResourceManager without them. YARN detects a lost node after
-10 s instead of ten minutes. Everything else that a client sees is YARN's default. With a secured
+10 s instead of ten minutes. All other settings are YARN's defaults. With a secured
 HDFS, YARN uses Kerberos, too. Containers run as the user that runs the NodeManagers. To run them as
 their users, YARN needs a root program (LinuxContainerExecutor) that the jars do not contain.
 """
