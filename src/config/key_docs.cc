@@ -1,4 +1,6 @@
 // The texts of the reference. Those of fields are in their Keys. The others are here.
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -7,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/text.h"
 #include "src/config/reference.h"
 #include "src/config/sweep_plan.h"
 #include "src/spec/conditions.h"
@@ -114,10 +117,49 @@ std::string PathBelow(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
 
-// Returns the text of a key and a sentence for each condition. `usual` is the default.
+// Returns a bound with its unit.
+std::string BoundText(const spec::Key& key, double value) {
+  const auto whole = static_cast<int64_t>(value);
+  if (key.unit == spec::Key::Unit::kMilliseconds) return std::to_string(whole / 1000) + " s";
+  if (key.unit != spec::Key::Unit::kBytes) {
+    return std::floor(value) == value ? std::to_string(whole) : ShortestDouble(value);
+  }
+  const char* units[] = {"bytes", "KiB", "MiB", "GiB"};
+  size_t unit = 0;
+  int64_t amount = whole;
+  while (unit < 3 && amount % 1024 == 0) amount /= 1024, ++unit;
+  return std::to_string(amount) + " " + units[unit];
+}
+
+// Returns the range of a number as a sentence: "From 1 to 64.", "At least 0, below 1." It leaves out
+// a maximum that no job reaches, and "at least 0" of a count.
+std::string RangeOf(const spec::Key& key, bool is_count) {
+  constexpr double kReachable = 1e9;
+  if (is_count && key.by_hand) return "";  // a part of the value
+  const spec::Bounds& b = key.bounds;
+  const double least = key.unit == spec::Key::Unit::kMilliseconds ? 1000 : 1;
+  const bool upper =
+      b.max < kReachable || (std::isfinite(b.max) && key.unit == spec::Key::Unit::kBytes);
+  const bool lower = is_count ? upper || b.min >= least : std::isfinite(b.min);
+  if (lower && upper && !b.above && !b.below) {
+    return "From " + BoundText(key, b.min) + " to " + BoundText(key, b.max) + ".";
+  }
+  if (!lower || (key.by_hand && !upper)) return "";
+  std::string text = (b.above ? "Above " : "At least ") + BoundText(key, b.min);
+  if (upper) text += (b.below ? ", below " : ", at most ") + BoundText(key, b.max);
+  return text + ".";
+}
+
+// Returns the text of a key, its range and a sentence for each condition. `usual` is the default.
 template <typename T>
 std::string TextOf(const spec::Key& key, const T& usual) {
   std::string text = key.doc;
+  using Number = typename Element<T>::Type;
+  constexpr bool kCount = std::is_same_v<Number, int64_t>;
+  if constexpr (kCount || std::is_same_v<Number, double>) {
+    const std::string range = RangeOf(key, kCount);
+    if (!range.empty()) text += " " + range;
+  }
   for (const spec::Condition& condition : key.conditions) {
     if (condition.decider == spec::Decider::kNone) break;
     std::string word;  // the only value without other ones, if it has one

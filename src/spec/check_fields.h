@@ -145,6 +145,9 @@ class FieldVisitor {
   }
   template <typename T>
   void CheckValue(const std::string& path, const Key& key, const std::vector<T>& values) {
+    findings_.Expect(key.items_max == 0 || values.size() <= key.items_max, path,
+                     std::to_string(values.size()) + " values",
+                     "at most " + std::to_string(key.items_max));
     if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double> || HasFields<T>) {
       // A single value may be written without a list.
       const bool alone = values.size() == 1 && key.list == nullptr && !HasFields<T>;

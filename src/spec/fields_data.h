@@ -187,18 +187,15 @@ inline constexpr auto kFields<NumberOptions> = Declare(
             .Doc("piecewise_linear: trained inputs of each number that are linear over each bin of "
                  "its values.")),
     Member(&NumberOptions::width,
-           Key("width").Whole(1, kNumberWidthMax).Doc("Inputs of one number; 1 to 64.")),
-    Member(
-        &NumberOptions::bins,
-        Key("bins")
-            .Whole(2, kBinsMax)
-            .Doc("Largest number of bins of one column; 2 to 256. A column of few values has an "
-                 "edge "
-                 "at each. In other columns, each value with more rows than a bin is an edge, and "
-                 "the "
-                 "other rows are cut at equal counts. The edges follow from a sample of 65,536 "
-                 "training rows, which depends on the data alone; with more than 32 numbers from "
-                 "fewer rows, 16 MiB in all.")));
+           Key("width").Whole(1, kNumberWidthMax).Doc("Inputs of one number.")),
+    Member(&NumberOptions::bins,
+           Key("bins")
+               .Whole(2, kBinsMax)
+               .Doc("Largest number of bins of one column. A column of few values has an edge at "
+                    "each. In other columns, each value with more rows than a bin is an edge, and "
+                    "the other rows are cut at equal counts. The edges follow from a sample of "
+                    "65,536 training rows, which depends on the data alone; with more than 32 "
+                    "numbers from fewer rows, 16 MiB in all.")));
 
 template <>
 inline constexpr auto kFields<FeatureSpec> = Declare(
@@ -238,6 +235,7 @@ inline constexpr auto kFields<FeatureSpec> = Declare(
     Member(
         &FeatureSpec::groups,
         Key("groups")
+            .Items(kListMax)
             .Example("[{columns: [age, income], log1p: true}]")
             .Doc("Columns with settings that differ from the ones above. They are features too.")),
     Member(
@@ -334,6 +332,7 @@ inline constexpr auto kFields<ValidationSpec> = Declare(
         &ValidationSpec::to,
         Key("to").Later().Example("1735689600").Doc("Validation rows end before this, as `from`.")),
     Member(&ValidationSpec::strata, Key("strata")
+                                        .Items(kStrataMax)
                                         .Later()
                                         .After("stratify")
                                         .Example("[10, 20, 50]")
@@ -388,7 +387,7 @@ inline constexpr auto kFields<DataSpec> = Declare(
            Key("libsvm").Later().Example("{zero_based: true}").Doc("The form of LIBSVM text.")),
     Member(
         &DataSpec::label,
-        Key("label").Doc(
+        Key("label").Items(1024).Doc(
             "REQUIRED, except for task autoencoder. Column to predict: a name, or a position "
             "counted from 0. A regression may have several. A multilabel job has several, each 0 "
             "or 1, true or false, yes or no.")),
@@ -422,11 +421,10 @@ inline constexpr auto kFields<DataSpec> = Declare(
                "Order of the rows in each epoch. full: a random order of all rows. {window: "
                "100000}: random within windows of that many rows, for tables that exceed the "
                "memory.")),
-    Member(&DataSpec::shard_bytes,
-           Key("shard_bytes")
-               .Bytes()
-               .Whole(1 << 10, 1 << 30)
-               .Doc("Size of the parts that files are read in; 1 KiB to 1 GiB.")),
+    Member(&DataSpec::shard_bytes, Key("shard_bytes")
+                                       .Bytes()
+                                       .Whole(1 << 10, 1 << 30)
+                                       .Doc("Size of the parts that files are read in.")),
     Member(
         &DataSpec::raw,
         Key("raw").Later().Doc(

@@ -42,11 +42,11 @@ inline constexpr auto kFields<CheckpointSpec> = Declare(
                                           .Whole(1000, kCountMax)
                                           .Yaml("every")
                                           .Milliseconds()
-                                          .Doc("Time between checkpoints, at least 1 s.")),
+                                          .Doc("Time between checkpoints.")),
     Member(&CheckpointSpec::keep, Key("keep")
                                       .Whole(1, 1000)
                                       .After("every_steps")
-                                      .Doc("Number of checkpoints that are kept, 1 to 1000.")),
+                                      .Doc("Number of checkpoints that are kept.")),
     Member(&CheckpointSpec::asked_for, Key("asked_for").NotInYaml()));
 
 template <>

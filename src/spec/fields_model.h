@@ -30,6 +30,7 @@ inline constexpr auto kFields<ModelSpec> = Declare(
                "truth values and at most 20 different whole numbers mean classification; other "
                "numbers mean regression. `check` and `train` print the choice.")),
     Member(&ModelSpec::hidden, Key("hidden")
+                                   .Items(64)
                                    .Whole(1, 65536)
                                    .List("layer widths, such as [256, 256]")
                                    .Doc("Widths of the hidden layers, such as [256, 256]. Without "
@@ -41,9 +42,8 @@ inline constexpr auto kFields<ModelSpec> = Declare(
                .Without(OptimizerKind::kLbfgs)
                .Because("a loss that changes between evaluations cannot be searched")
                .In(kFraction)
-               .Doc("Share of hidden units that are switched off at random; at least 0, below 1. "
-                    "One for "
-                    "all hidden layers, or a list with one for each.")),
+               .Doc("Share of hidden units that are switched off at random. One for all hidden "
+                    "layers, or a list with one for each.")),
     Member(&ModelSpec::layer_norm,
            Key("layer_norm")
                .Doc("true: the sums of each hidden layer are normalized before the activation.")),
@@ -64,12 +64,12 @@ inline constexpr auto kFields<ModelSpec> = Declare(
                  "regression is that of scaled targets (target_scale); the loss of an autoencoder "
                  "is "
                  "that of scaled features.")),
-    Member(&ModelSpec::label_smoothing, Key("label_smoothing")
-                                            .In(kFraction)
-                                            .Yaml("loss.*.label_smoothing")
-                                            .ReadByHand()
-                                            .Doc("Share of each label that is spread evenly over "
-                                                 "all classes; at least 0, below 1.")),
+    Member(&ModelSpec::label_smoothing,
+           Key("label_smoothing")
+               .In(kFraction)
+               .Yaml("loss.*.label_smoothing")
+               .ReadByHand()
+               .Doc("Share of each label that is spread evenly over all classes.")),
     Member(
         &ModelSpec::huber_delta,
         Key("huber_delta")
@@ -83,7 +83,7 @@ inline constexpr auto kFields<ModelSpec> = Declare(
                                      .In(kInsideUnit)
                                      .Yaml("loss.quantile.quantile")
                                      .ReadByHand()
-                                     .Doc("The quantile to predict; above 0, below 1.")),
+                                     .Doc("The quantile to predict.")),
     Member(&ModelSpec::init,
            Key("init").Example("he").Doc(
                "Start weights. By default he for relu, leaky_relu, elu, gelu and silu, xavier for "

@@ -99,11 +99,11 @@ inline constexpr auto kFields<ScheduleSpec> = Declare(
            Key("warmup")
                .In(kNotNegative)
                .Doc("Time of linear increase from 0, such as 1 epochs or 100 steps.")),
-    Member(&ScheduleSpec::warmup_share, Key("warmup_share")
-                                            .In(kFraction)
-                                            .Later()
-                                            .Doc("The same as a share of all steps; at least 0, "
-                                                 "below 1. Requires epochs or steps.")),
+    Member(&ScheduleSpec::warmup_share,
+           Key("warmup_share")
+               .In(kFraction)
+               .Later()
+               .Doc("The same as a share of all steps. Requires epochs or steps.")),
     Member(&ScheduleSpec::every,
            Key("every")
                .For(ScheduleKind::kStep, ScheduleKind::kExponential)
@@ -165,8 +165,7 @@ inline constexpr auto kFields<Averaging> =
 
 template <>
 inline constexpr auto kFields<EnsembleSpec> = Declare(
-    Member(&EnsembleSpec::fits,
-           Key("fits").Whole(1, kFitsMax).Doc("Number of trainings, 1 to 64.")),
+    Member(&EnsembleSpec::fits, Key("fits").Whole(1, kFitsMax).Doc("Number of trainings.")),
     Member(
         &EnsembleSpec::over,
         Key("over").Doc(
@@ -298,9 +297,9 @@ inline constexpr auto kFields<TrainSpec> = Declare(
                 "from 512 to 8192.")),
     Member(&TrainSpec::leaves,
            Key("leaves").Whole(1, 1024).Absent("auto").Doc(
-               "Number of parts of a batch, 1 to 1024. At most that many workers share a step. The "
-               "model depends on it, and not on the number of workers. auto: batch / 64, rounded "
-               "down to a power of two; with mode async at least 16, or `batch` if that is less.")),
+               "Number of parts of a batch. At most that many workers share a step. The model "
+               "depends on it, and not on the number of workers. auto: batch / 64, rounded down "
+               "to a power of two; with mode async at least 16, or `batch` if that is less.")),
     Member(&TrainSpec::epochs,
            Key("epochs").In({0, 1e9}).ReadByHand().Doc(
                "Maximum number of epochs of each fit; may be a fraction, such as 0.5. By default "

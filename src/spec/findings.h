@@ -17,8 +17,7 @@
 
 namespace espalier::spec {
 
-inline constexpr size_t kListMax = 10'000;  // patterns, feature entries
-inline constexpr size_t kTextMax = 4096;    // bytes of a path or a name
+inline constexpr size_t kTextMax = 4096;  // bytes of a path or a name
 
 // Records the first finding and ignores later ones.
 class Findings {

@@ -26,6 +26,7 @@ inline constexpr Bounds kFraction = {0, 1, false, true};
 inline constexpr Bounds kInsideUnit = {0, 1, true, true};
 inline constexpr Bounds kCost = {0, 1e9, true, false};
 inline constexpr int64_t kCountMax = 1'000'000'000'000;  // steps, rows
+inline constexpr size_t kListMax = 10'000;               // patterns, feature entries
 
 // A key of the job whose value decides which other keys apply.
 enum class Decider : uint8_t { kNone, kTask, kLoss, kOptimizer, kMode, kColumnType };
@@ -69,6 +70,8 @@ struct Key {
   const char* no_character = nullptr;
   // Example of a list, for a field that is not a single value in YAML; nullptr: it may be one.
   const char* list = nullptr;
+  // Maximum number of values of a list; 0: the struct checks it, or it is not a list.
+  size_t items_max = 0;
   // The text, or each text of the list, is a path or a URI. A struct with this member may be
   // written in YAML as the path alone.
   bool path = false;
@@ -127,6 +130,9 @@ struct Key {
   }
   constexpr Key List(const char* example) const {
     return Changed([example](Key& k) { k.list = example; });
+  }
+  constexpr Key Items(size_t max) const {
+    return Changed([max](Key& k) { k.items_max = max; });
   }
   constexpr Key Path() const {
     return Changed([](Key& k) { k.path = true; });

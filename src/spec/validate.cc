@@ -186,9 +186,6 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
            std::string("true with `nulls: ") + NameOf(features.nulls.kind) + "`",
            "`nulls: mean`, `median` or `{constant: 0}`, so that rows with nulls are kept");
   CheckEncoding(f, "data.features.categories", features.categories);
-  f.Expect(features.groups.size() <= kListMax, "data.features.groups",
-           std::to_string(features.groups.size()) + " groups",
-           "at most " + std::to_string(kListMax));
   for (size_t i = 0; i < features.groups.size(); ++i) {
     CheckGroup(f, data, "data.features.groups[" + std::to_string(i) + "]", features.groups[i]);
   }
@@ -226,8 +223,6 @@ void CheckStrata(Findings& f, const DataSpec& data, Task task) {
   const std::string key = "data.validation.strata";
   f.Expect(v.strata.empty() || (v.stratify && numbers), key, "numbers",
            "`stratify: true` and `model.task: regression` with them");
-  f.Expect(v.strata.size() <= kStrataMax, key, std::to_string(v.strata.size()) + " numbers",
-           "at most " + std::to_string(kStrataMax));
   const auto falls = [](double a, double b) { return !(a < b); };
   const bool finite = std::all_of(v.strata.begin(), v.strata.end(),
                                   [](double bound) { return std::isfinite(bound); });
@@ -347,8 +342,6 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
   f.Expect(task != Task::kClassification || data.label.size() <= 1, "data.label",
            std::to_string(data.label.size()) + " columns",
            "one for classification (several are for model.task: regression or multilabel)");
-  f.Expect(data.label.size() <= 1024, "data.label", std::to_string(data.label.size()) + " columns",
-           "at most 1024");
   for (size_t i = 0; i < data.label.size(); ++i) {
     CheckColumn(f, "data.label", data.label[i], HasHeader(data));
     f.Expect(std::count(data.label.begin(), data.label.end(), data.label[i]) == 1, "data.label",

@@ -12,8 +12,6 @@ namespace {
 constexpr double kParametersMax = 2147483648.0;  // 2^31, over all hidden layers
 
 void CheckHidden(Findings& f, const ModelSpec& model) {
-  f.Expect(model.hidden.size() <= 64, "model.hidden",
-           std::to_string(model.hidden.size()) + " layers", "at most 64");
   double parameters = 0;
   for (size_t i = 0; i < model.hidden.size(); ++i) {
     if (i == 0) continue;

@@ -169,7 +169,7 @@ TEST_CASE("each field out of range is named with found and expected") {
        },
        "model.hidden[1]: found 0 ... 1 to 65536"},
       {[](JobSpec& j) { j.model.hidden.assign(65, 1); },
-       "model.hidden: found 65 layers, expected at most 64"},
+       "model.hidden: found 65 values, expected at most 64"},
       {[](JobSpec& j) {
          j.model.activation = {Activation::kRelu, Activation::kTanh};
        },
