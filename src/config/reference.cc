@@ -298,6 +298,46 @@ std::vector<KeyReference> AllKeys() {
   return keys;
 }
 
+std::vector<ScalarKey> ScalarKeys() {
+  const std::map<std::string, const char*> types = {{"a whole number", "int"},
+                                                    {"a number", "float"},
+                                                    {"true or false", "bool"},
+                                                    {"text", "str"},
+                                                    {"one character", "str"}};
+  std::set<std::string> lists;  // each key with a list on its path
+  for (const GrammarEntry& entry : JobGrammar()) {
+    if (entry.path.ends_with("[]")) lists.insert(entry.path.substr(0, entry.path.size() - 2));
+  }
+  const std::vector<KeyReference> all = AllKeys();
+  std::vector<ScalarKey> keys;
+  for (const KeyDoc& doc : KeyDocs()) {
+    const std::string section = PathParts(doc.path)[0];
+    const bool trains =
+        section != kPredict && section != kEvaluate && section != kSweep && section != "compat";
+    if (!trains || doc.path.find("[]") != std::string::npos) continue;
+    std::vector<std::string> words;  // with which the key exists
+    ScalarKey scalar = {.path = doc.path, .text = doc.text};
+    for (const KeyReference& key : all) {
+      if (key.doc != &doc || lists.contains(key.path)) continue;
+      if (key.type.empty() && key.words.empty()) continue;  // a map
+      const auto type = types.find(key.type);
+      scalar.type = type != types.end() ? type->second : key.type.empty() ? "str" : "any";
+      // The word of {constant: {warmup: 0 steps}}.
+      scalar.value =
+          key.value.starts_with('{') ? key.value.substr(1, key.value.find(':') - 1) : key.value;
+      const std::vector<std::string> parts = PathParts(key.path);
+      words.push_back(parts.size() > 1 ? parts[parts.size() - 2] : "");
+    }
+    if (scalar.type.empty()) continue;
+    if (doc.path.find('*') != std::string::npos) {
+      scalar.text += " Only with " + Joined(words) + ".";
+      if (words.size() > 1) scalar.value.clear();
+    }
+    keys.push_back(std::move(scalar));
+  }
+  return keys;
+}
+
 Result<std::vector<KeyReference>> KeysBelow(std::string_view key) {
   const std::string wanted = WithoutBrackets(key), start = wanted + ".";
   const std::vector<KeyReference> all = AllKeys();

@@ -36,6 +36,16 @@ struct KeyReference {
 // a sweep file follow, below "sweep".
 std::vector<KeyReference> AllKeys();
 
+// A key of training jobs that holds one value.
+struct ScalarKey {
+  std::string path;   // "*" is the word of the map above it: "train.optimizer.*.beta1"
+  std::string type;   // "int", "float", "bool", "str"; "any": one of several types
+  std::string value;  // default with `preset: none`; empty: none
+  std::string text;
+};
+// Returns them in the order of presentation. Keys of lists and of `compat` are not among them.
+std::vector<ScalarKey> ScalarKeys();
+
 // Returns `key` and the keys below it, in the order of presentation. For "data.csv", these are that
 // key, data.csv.header and so on. The "[]" of lists may be omitted. kInvalidArgument: unknown key;
 // the message suggests similar keys.

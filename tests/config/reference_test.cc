@@ -154,6 +154,36 @@ TEST_CASE("the text of keys fits a terminal and shares texts") {
   }
 }
 
+TEST_CASE("the range of a key is in its text") {
+  const auto text = [](const std::string& key) { return KeysBelow(key)->front().doc->text; };
+  CHECK_THAT(text("train.leaves"), Catch::Contains("From 1 to 1024."));
+  CHECK_THAT(text("data.shard_bytes"), Catch::Contains("From 1 KiB to 1 GiB."));
+  CHECK_THAT(text("model.dropout"), Catch::Contains("At least 0, below 1."));
+  CHECK_THAT(text("train.checkpoint.every"), Catch::Contains("At least 1 s."));
+  CHECK_THAT(text("train.steps"), !Catch::Contains("1000000000000"));
+}
+
+TEST_CASE("scalar keys have one type and default each") {
+  const std::vector<ScalarKey> keys = ScalarKeys();
+  const auto key = [&](const std::string& path) {
+    const auto found =
+        std::find_if(keys.begin(), keys.end(), [&](const ScalarKey& k) { return k.path == path; });
+    INFO(path);
+    return found == keys.end() ? ScalarKey() : *found;
+  };
+  CHECK(key("train.seed").type == "int");
+  CHECK(key("train.seed").value == "1");
+  CHECK(key("train.schedule").value == "constant");
+  CHECK(key("model.layer_norm").type == "bool");
+  CHECK(key("train.max_time").type == "any");
+  CHECK(key("train.optimizer.*.beta1").type == "float");
+  CHECK_THAT(key("train.optimizer.*.beta1").text, Catch::EndsWith(" Only with adam, adamw."));
+  for (const char* path : {"train", "model.hidden", "data.features.groups[].hash", "predict.model",
+                           "sweep.metric", "compat.spark-mlp.tol"}) {
+    CHECK(key(path).type.empty());
+  }
+}
+
 TEST_CASE("conditions of a key are in its text") {
   const auto text = [](const std::string& key) { return KeysBelow(key)->front().doc->text; };
   CHECK_THAT(text("train.staleness"), Catch::Contains("Only with train.mode async."));

@@ -12,6 +12,7 @@ from sparks import daemons
 import espalier
 from espalier.spark import (EspalierClassifier, EspalierRegressor,
                             MultilayerPerceptronClassifier)
+from espalier.spark.params import key_params
 
 CATEGORIES = {"type": "categorical", "encode": "one_hot"}
 
@@ -133,6 +134,36 @@ class ParamsTest(daemons.EspalierTest):
             with self.assertRaisesRegex(TypeError, "Invalid param value given for param \"%s\"" %
                                         name):
                 made.setParams(**{name: value})
+
+    def test_each_other_scalar_key_of_a_job_is_a_param(self):
+        params = key_params()
+        self.assertGreater(len(params), 60)
+        self.assertEqual(params["earlyStoppingMetric"][0], "train.early_stopping.metric")
+        self.assertNotIn("csvHeader", params)
+        self.assertNotIn("seed", params)
+        made = EspalierClassifier(inputCols=["a"], patience=3, warmStart="/m", optimizer="sgd")
+        made.setClipNorm(2).setEarlyStoppingMetric("loss").setScheduleWarmup("1 epoch")
+        made.setInitialRefitPreprocessing(True)
+        self.assertEqual(made.getClipNorm(), 2.0)
+        self.assertIn("clip_value", made.explainParam("clipNorm"))
+        train = made.job_spec("classification", "rows", ["a"], "out")["train"]
+        self.assertEqual(train["clip_norm"], 2.0)
+        self.assertEqual(train["early_stopping"], {"metric": "loss", "patience": 3})
+        self.assertEqual(train["initial"], {"from": "/m", "refit_preprocessing": True})
+        self.assertEqual(train["schedule"], {"constant": {"warmup": "1 epoch"}})
+        made = spec(inputCols=["a"], optimizer="momentum", optimizerMomentum=0.5, schedule="cosine",
+                    scheduleFinalFraction=0.1)
+        self.assertEqual(made["train"]["optimizer"],
+                         {"momentum": {"learning_rate": 1e-3, "momentum": 0.5}})
+        self.assertEqual(made["train"]["schedule"], {"cosine": {"final_fraction": 0.1}})
+        self.assertNotIn("clip_norm", made["train"])
+        made = spec(inputCols=["a"], loss="huber", lossHuberDelta=2)
+        self.assertEqual(made["model"]["loss"], {"huber": {"delta": 2.0}})
+        for name, value in (("clipNorm", "much"), ("layerNorm", 3), ("steps", 1.5),
+                            ("maxTime", [1])):
+            with self.assertRaisesRegex(TypeError, "Invalid param value given for param \"%s\"" %
+                                        name):
+                EspalierClassifier(**{name: value})
 
     def test_sparks_perceptron_speaks_in_sparks_words(self):
         trainer = MultilayerPerceptronClassifier(layers=[4, 5, 3], maxIter=7, patience=2,

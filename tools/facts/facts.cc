@@ -18,6 +18,7 @@
 #include "src/cli/yarn_kept.h"
 #include "src/config/daemon_options.h"
 #include "src/config/job_yaml.h"
+#include "src/config/reference.h"
 #include "src/config/yaml_tree.h"
 #include "src/data/features/feature_decoder.h"
 #include "src/data/table/number.h"
@@ -74,6 +75,11 @@ void AddJobs(Module& m) {
     (key.list ? list_keys : keys).push_back(key.names);
   m.Value("PATH_KEYS", keys);
   m.Value("PATH_LIST_KEYS", list_keys);
+  std::vector<Texts> scalars;  // path, type, default, text
+  for (const config::ScalarKey& key : config::ScalarKeys()) {
+    scalars.push_back({key.path, key.type, key.value, key.text});
+  }
+  m.Value("SCALAR_KEYS", scalars);
   m.Value("METRIC_NAMES", AllMetricNames());
 }
 

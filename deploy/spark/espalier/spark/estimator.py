@@ -251,7 +251,8 @@ class EspalierClassifier(_Submitter):
     or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize (learning
     rate), maxIter (epochs), batchSize, patience, warmStart, scale, nulls, seed, coordinator,
     workDirectory, output, maxWorkers, startTimeout, verbose, job. predictionCol, probabilityCol and
-    rawPredictionCol are the model's. ``explainParams()`` describes each of them.
+    rawPredictionCol are the model's. Other scalar keys of the job file are Params too: clipNorm,
+    weightDecay, optimizerBeta1, earlyStoppingMetric. ``explainParams()`` describes each of them.
     """
 
     _task = "classification"

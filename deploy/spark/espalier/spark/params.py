@@ -10,6 +10,7 @@ from pyspark.ml.param.shared import (HasFeaturesCol, HasInputCols, HasLabelCol, 
                                      HasPredictionCol, HasProbabilityCol, HasRawPredictionCol,
                                      HasSeed, HasStepSize, HasValidationIndicatorCol, HasWeightCol)
 
+from .._facts import SCALAR_KEYS
 from ..errors import InvalidArgumentError
 
 _RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
@@ -22,6 +23,68 @@ _OWN_KEYS = {
     "data.format": "the rows are Parquet",
     "model.task": "use EspalierClassifier or EspalierRegressor",
 }
+
+# Keys that Params with names of Spark set, or that a fit determines. The others have Params of
+# their names.
+_NAMED_KEYS = {
+    "name", "preset", "data.train", "data.test", "data.format", "data.label", "data.weight",
+    "data.features.columns", "data.features.scale", "data.features.nulls",
+    "data.validation.fraction", "data.validation.column", "model.task", "model.activation",
+    "model.dropout", "model.loss", "train.optimizer", "train.optimizer.*.learning_rate",
+    "train.optimizer.*.max_iterations", "train.batch", "train.epochs", "train.seed",
+    "train.early_stopping.patience", "train.initial.from", "workers.max", "output.path",
+    "output.overwrite"}
+_DEFAULTS = {key: value for key, _, value, _ in SCALAR_KEYS}
+# Sections of text files. The rows are Parquet.
+_TEXT_SECTIONS = ("data.csv.", "data.libsvm.")
+_CONVERTERS = {"int": TypeConverters.toInt, "float": TypeConverters.toFloat,
+               "bool": TypeConverters.toBoolean, "str": TypeConverters.toString}
+
+
+def _is_scalar(value: Any) -> Any:
+    """Converts a value that may have one of several types in a job file."""
+    if type(value) not in (int, float, bool, str):
+        raise TypeError("Could not convert %s to a number, true, false or text" % type(value))
+    return value
+
+
+def param_name(key: str) -> str:
+    """Returns the name of a key's Param. train.early_stopping.metric: earlyStoppingMetric."""
+    words = [part for part in key.split(".") if part != "*"]
+    words = words[words[0] in ("data", "model", "train"):]
+    first, *rest = "_".join(words).split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def key_params() -> Dict[str, Tuple[str, Any]]:
+    """Returns the Params that are named like keys of the job file: path of the key and Param."""
+    return {param_name(key): (key, param(param_name(key), "%s of the job file. %s" % (key, text),
+                                         _CONVERTERS.get(kind, _is_scalar)))
+            for key, kind, _, text in SCALAR_KEYS
+            if key not in _NAMED_KEYS and not key.startswith(_TEXT_SECTIONS)}
+
+
+def put_key(spec: Dict[str, Any], key: str, value: Any) -> Dict[str, Any]:
+    """Returns the job file with a value for one key. "*" in a key is the word that the job file
+    has there, or the default one."""
+    out = at = dict(spec)
+    parts = key.split(".")
+    for i, part in enumerate(parts[:-1]):
+        if part == "*":
+            continue
+        inner = at.get(part)
+        if parts[i + 1] == "*":
+            word = inner if isinstance(inner, str) else next(iter(inner)) if inner else \
+                _DEFAULTS[".".join(parts[:i + 1])]
+            inner = {word: dict(inner[word] or {}) if isinstance(inner, dict) else {}}
+            at[part], at = inner, inner[word]
+        else:
+            if isinstance(inner, str):  # a word without settings, or a path, which is short for a map
+                inner = {} if inner == parts[i + 1] else {"from": inner}
+            inner = dict(inner or {})
+            at[part] = at = inner
+    at[parts[-1]] = value
+    return out
 
 
 def with_setters(cls: Any) -> Any:
@@ -94,7 +157,8 @@ class ColumnParams(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilit
 
 class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorCol, HasMaxIter,
                 HasStepSize, HasSeed):
-    """Params of a job."""
+    """Params of a job. Each scalar key of the job file without a Param below has one of its name:
+    `train.weight_decay` is weightDecay, `train.early_stopping.metric` earlyStoppingMetric."""
 
     coordinator: Param[str] = param(
         "coordinator", "host:port of the coordinator, or file:PATH or hdfs://PATH of a file with "
@@ -208,7 +272,11 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         if get(self.patience):
             stop = {"metric": "val_loss", "patience": get(self.patience)}
             spec["train"] = {"early_stopping": stop}
-        return _laid_over(_laid_over(spec, self.training_spec(task)), more)
+        spec = _laid_over(spec, self.training_spec(task))
+        for name, (key, _) in key_params().items():
+            if self.isSet(name):
+                spec = put_key(spec, key, self.getOrDefault(name))
+        return _laid_over(spec, more)
 
     def training_spec(self, task: str) -> Dict[str, Any]:
         """Returns the sections of the job file about the model and its training."""
@@ -281,6 +349,11 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                 raise InvalidArgumentError("job: found '%s', which `job` cannot set: %s" %
                                            (key, instead))
         return more
+
+
+for _name, (_, _param) in key_params().items():
+    assert not hasattr(JobParams, _name), _name
+    setattr(JobParams, _name, _param)
 
 
 def _groups_of(job: Dict[str, Any]) -> List[Any]:
