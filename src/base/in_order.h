@@ -2,13 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/base/thread_pool.h"
 
@@ -29,19 +28,19 @@ Status InOrder(int64_t count, int threads, const std::function<T(int64_t)>& make
     for (int64_t i = 0; i < count; ++i) ESPALIER_RETURN_IF_ERROR(take(i, make(i)));
     return {};
   }
-  std::mutex mutex;  // guards made and ended
-  std::condition_variable changed;
-  std::map<int64_t, T> made;
-  bool ended = false;
+  Mutex mutex;
+  CondVar changed;
+  std::map<int64_t, T> made GUARDED_BY(mutex);
+  bool ended GUARDED_BY(mutex) = false;
   const auto make_one = [&](int64_t i) {
     {
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       if (ended) return;
     }
     T thing = make(i);
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     made.emplace(i, std::move(thing));
-    changed.notify_one();
+    changed.NotifyOne();
   };
   JobPool pool(static_cast<int>(std::min<int64_t>(threads, count)));
   int64_t ordered = 0;
@@ -49,12 +48,12 @@ Status InOrder(int64_t count, int threads, const std::function<T(int64_t)>& make
     for (; ordered < std::min(count, i + 2 * threads); ++ordered) {
       pool.Submit([&make_one, n = ordered] { make_one(n); });
     }
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return made.contains(i); });
+    ReleasableMutexLock lock(mutex);
+    while (!made.contains(i)) changed.Wait(mutex);
     T thing = std::move(made.extract(i).mapped());
-    lock.unlock();
+    lock.Unlock();
     if (Status s = take(i, std::move(thing)); !s.ok()) {
-      lock.lock();
+      lock.Lock();
       ended = true;
       return s;
     }

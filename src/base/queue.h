@@ -2,12 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "src/base/mutex.h"
 
 namespace espalier {
 
@@ -21,58 +21,59 @@ class Queue {
   // Returns false, and drops the item, if the queue is closed.
   bool Push(T item) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (closed_) return false;
       items_.push_back(std::move(item));
     }
-    ready_.notify_one();
+    ready_.NotifyOne();
     return true;
   }
   // Waits for an item. Returns nothing if the queue is closed and drained.
   std::optional<T> Pop() {
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [this] { return closed_ || !items_.empty(); });
+    MutexLock lock(mutex_);
+    while (!closed_ && items_.empty()) ready_.Wait(mutex_);
     return TakeLocked();
   }
   // Like Pop, but gives up after `timeout`.
   template <typename Rep, typename Period>
   std::optional<T> PopFor(std::chrono::duration<Rep, Period> timeout) {
-    std::unique_lock lock(mutex_);
-    ready_.wait_for(lock, timeout, [this] { return closed_ || !items_.empty(); });
+    MutexLock lock(mutex_);
+    ready_.WaitFor(mutex_, timeout,
+                   [this]() REQUIRES(mutex_) { return closed_ || !items_.empty(); });
     return TakeLocked();
   }
   std::optional<T> TryPop() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return TakeLocked();
   }
   void Close() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       closed_ = true;
     }
-    ready_.notify_all();
+    ready_.NotifyAll();
   }
   bool closed() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return closed_ && items_.empty();
   }
   size_t size() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return items_.size();
   }
 
  private:
-  std::optional<T> TakeLocked() {
+  std::optional<T> TakeLocked() REQUIRES(mutex_) {
     std::optional<T> item;
     if (items_.empty()) return item;
     item.emplace(std::move(items_.front()));
     items_.pop_front();
     return item;
   }
-  mutable std::mutex mutex_;  // guards items_ and closed_
-  std::condition_variable ready_;
-  std::deque<T> items_;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  CondVar ready_;
+  std::deque<T> items_ GUARDED_BY(mutex_);
+  bool closed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace espalier

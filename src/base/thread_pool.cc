@@ -11,10 +11,10 @@ ComputePool::ComputePool(int threads, std::function<void()> on_start)
 
 ComputePool::~ComputePool() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
-  start_.notify_all();
+  start_.NotifyAll();
   for (std::thread& t : workers_) t.join();
 }
 
@@ -24,17 +24,17 @@ void ComputePool::ParallelFor(int64_t count, const std::function<void(int64_t)>&
     return;
   }
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     body_ = &body;
     count_ = count;
     next_ = 0;
     running_ = static_cast<int>(workers_.size());
     ++round_;
   }
-  start_.notify_all();
+  start_.NotifyAll();
   TakeIndices();
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return running_ == 0; });
+  MutexLock lock(mutex_);
+  while (running_ != 0) done_.Wait(mutex_);
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
@@ -43,7 +43,7 @@ void ComputePool::TakeIndices() {
     for (int64_t i = next_++; i < count_; i = next_++) (*body_)(i);
   } catch (...) {
     next_ = count_;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!failure_) failure_ = std::current_exception();
   }
 }
@@ -53,17 +53,17 @@ void ComputePool::Run() {
   uint64_t seen = 0;
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      start_.wait(lock, [&] { return stop_ || round_ != seen; });
+      MutexLock lock(mutex_);
+      while (!stop_ && round_ == seen) start_.Wait(mutex_);
       if (stop_) return;
       seen = round_;
     }
     TakeIndices();
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       --running_;
     }
-    done_.notify_one();
+    done_.NotifyOne();
   }
 }
 

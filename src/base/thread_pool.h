@@ -2,14 +2,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/queue.h"
 
 namespace espalier {
@@ -36,16 +35,17 @@ class ComputePool {
   void TakeIndices();
 
   std::vector<std::thread> workers_;
-  std::mutex
-      mutex_;  // guards round_, running_, stop_, body_, count_ between rounds; guards failure_
-  std::condition_variable start_, done_;
-  uint64_t round_ = 0;
-  int running_ = 0;
-  bool stop_ = false;
+  // Set under mutex_ between rounds, and read by all threads without it during a round.
   const std::function<void(int64_t)>* body_ = nullptr;
   int64_t count_ = 0;
   std::atomic<int64_t> next_{0};
-  std::exception_ptr failure_;  // first exception of a round
+
+  Mutex mutex_;
+  CondVar start_, done_;
+  uint64_t round_ GUARDED_BY(mutex_) = 0;
+  int running_ GUARDED_BY(mutex_) = 0;
+  bool stop_ GUARDED_BY(mutex_) = false;
+  std::exception_ptr failure_ GUARDED_BY(mutex_);  // first exception of a round
   std::function<void()> on_start_;
 };
 

@@ -5,11 +5,11 @@
 #include <atomic>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "src/base/memory.h"
+#include "src/base/mutex.h"
 #include "src/base/queue.h"
 #include "src/base/text.h"
 #include "src/base/thread_pool.h"
@@ -77,6 +77,7 @@ class LocalProfile {
     }
     if (context.console.live() && !context.options.json) context.console.Out("\r\x1b[K");
     if (interrupted) return Cancelled("interrupted");
+    MutexLock lock(mutex_);
     if (!error_.ok()) return error_;
     std::vector<spec::ShardProfile*> places;
     for (spec::ShardProfile& profile : profiles_) places.push_back(&profile);
@@ -85,13 +86,16 @@ class LocalProfile {
   }
 
   // Returns the largest memory of one shard.
-  int64_t reading_bytes() const { return reading_bytes_; }
+  int64_t reading_bytes() const {
+    MutexLock lock(mutex_);
+    return reading_bytes_;
+  }
 
  private:
   void ReadOne(size_t i) {
     if (i < first_bad_) {
       Result<data::ProfiledShard> shard = data::ProfileShard(*reader_, static_cast<int>(i));
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       const Status status = shard.ok() ? Take(i, *shard) : shard.status();
       if (!status.ok() && i < first_bad_) {
         first_bad_ = i;
@@ -103,7 +107,7 @@ class LocalProfile {
 
   // Adds up large parts as they arrive, as a coordinator does, because all shards together could be
   // too large.
-  Status Take(size_t i, data::ProfiledShard& shard) {
+  Status Take(size_t i, data::ProfiledShard& shard) REQUIRES(mutex_) {
     const int64_t bytes = shard.rows.MemoryBytes() + FetchedBytes(plan_.shards[i]);
     reading_bytes_ = std::max(reading_bytes_, bytes);
     profiles_[i] = std::move(shard.profile);
@@ -134,10 +138,10 @@ class LocalProfile {
   std::vector<spec::ShardProfile> profiles_;  // each thread writes only its own elements
   Queue<size_t> done_;                        // at most one item for each shard
   std::atomic<size_t> first_bad_;             // written under mutex_, or by an interrupt
-  std::mutex mutex_;                          // guards all members below
-  Status error_;
-  int64_t reading_bytes_ = 0;
-  spec::ShardSums sums_;
+  mutable Mutex mutex_;
+  Status error_ GUARDED_BY(mutex_);
+  int64_t reading_bytes_ GUARDED_BY(mutex_) = 0;
+  spec::ShardSums sums_ GUARDED_BY(mutex_);
 };
 
 struct ProfiledTable {

@@ -69,12 +69,12 @@ Interrupts::~Interrupts() {
 }
 
 void Interrupts::SetEmergency(std::function<void()> action) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   emergency_ = std::move(action);
 }
 
 void Interrupts::SetLast(std::function<void()> action) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   last_ = std::move(action);
 }
 
@@ -101,7 +101,7 @@ void Interrupts::Run() {
 }
 
 void Interrupts::DieAtOnce() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (emergency_) emergency_();
   if (last_) last_();
   _exit(kExitInterrupted);

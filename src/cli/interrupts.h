@@ -7,9 +7,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 
 namespace espalier::cli {
@@ -56,8 +56,8 @@ class Interrupts {
   pid_t parent_;  // parent of the thread; 0: not monitored
   std::atomic<int> count_{0};
   std::atomic<bool> ending_{false}, orphaned_{false};
-  std::mutex mutex_;  // guards both actions
-  std::function<void()> emergency_, last_;
+  Mutex mutex_;
+  std::function<void()> emergency_ GUARDED_BY(mutex_), last_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -40,12 +40,23 @@ void Terminate(const ChildProcess& daemon) {
 }
 
 // Waits until all of the daemons have ended, at most `ms` milliseconds.
-void AwaitEnd(std::span<const std::unique_ptr<ChildProcess>> daemons, int64_t ms) {
-  const auto ended = [](const auto& daemon) { return daemon->Ended(); };
+void AwaitEnd(std::span<ChildProcess* const> daemons, int64_t ms) {
+  const auto ended = [](const ChildProcess* daemon) { return daemon->Ended(); };
   for (int64_t waited_ms = 0; waited_ms < ms && !std::all_of(daemons.begin(), daemons.end(), ended);
        waited_ms += 5) {
     poll(nullptr, 0, 5);
   }
+}
+
+// Kills the remaining workers, so that none of them writes next to an output after the coordinator
+// has removed the leftovers there. Then ends the coordinator.
+void EndRest(std::span<ChildProcess* const> daemons, int64_t coordinator_wait_ms) {
+  if (daemons.empty()) return;
+  for (const ChildProcess* worker : daemons.subspan(1)) worker->Signal(SIGKILL);
+  AwaitEnd(daemons.subspan(1), kKilledWaitMs);
+  Terminate(*daemons[0]);
+  AwaitEnd(daemons.first(1), coordinator_wait_ms);
+  daemons[0]->Signal(SIGKILL);
 }
 
 }  // namespace
@@ -83,7 +94,7 @@ Status LocalCluster::MakeDirectories() {
   const bool fits = config::ParseAddress("unix:" + parent + "/" + longest).ok();
   CommandDirectory::RemoveOrphans(parent);
   if (!fits) CommandDirectory::RemoveOrphans(kShortParent);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ESPALIER_RETURN_IF_ERROR(directory_.Make(parent));
   if (fits) return Status::Ok();
   return short_directory_.Make(kShortParent)
@@ -99,7 +110,7 @@ std::string LocalCluster::Socket(const std::string& name) const {
 
 Status LocalCluster::Adopt(ChildProcess::Options options) {
   // Holds the lock from start to list, so that KillAtOnce finds every daemon.
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ESPALIER_ASSIGN_OR_RETURN(auto child, ChildProcess::Start(std::move(options)));
   daemons_.push_back(std::move(child));
   death_told_.push_back(false);
@@ -140,7 +151,7 @@ Status LocalCluster::AwaitAddress(int fd, const std::function<bool()>& interrupt
     }
     if (n <= 0 || text.size() > sizeof buffer) break;
   }
-  ChildProcess& daemon = *daemons_.front();
+  ChildProcess& daemon = *Daemons().front();
   const bool ended = daemon.WaitFor(kPollMs);
   return Internal("the coordinator " +
                   (ended ? daemon.Ending()
@@ -167,8 +178,9 @@ Status LocalCluster::StartWorker(int number) {
 
 std::vector<DaemonDeath> LocalCluster::TakeDeaths() {
   std::vector<DaemonDeath> deaths;
-  for (size_t i = 0; i < daemons_.size() && !killing_; ++i) {
-    ChildProcess& daemon = *daemons_[i];
+  const std::vector<ChildProcess*> daemons = Daemons();
+  for (size_t i = 0; i < daemons.size() && !killing_; ++i) {
+    ChildProcess& daemon = *daemons[i];
     if (death_told_[i] || daemon.Alive()) continue;
     death_told_[i] = true;
     deaths.push_back({daemon.name(), i == 0,
@@ -179,11 +191,12 @@ std::vector<DaemonDeath> LocalCluster::TakeDeaths() {
 }
 
 void LocalCluster::Stop(int64_t worker_wait_ms) {
-  const std::span daemons(daemons_);
+  // Waits without the lock, so that KillAtOnce does not have to wait.
+  const std::vector<ChildProcess*> daemons = Daemons();
   for (size_t i = 1; i < daemons.size(); ++i) Terminate(*daemons[i]);
-  if (!daemons.empty()) AwaitEnd(daemons.subspan(1), worker_wait_ms);
-  EndRest(kCoordinatorStopWaitMs);
-  std::lock_guard lock(mutex_);
+  if (!daemons.empty()) AwaitEnd(std::span(daemons).subspan(1), worker_wait_ms);
+  EndRest(daemons, kCoordinatorStopWaitMs);
+  MutexLock lock(mutex_);
   daemons_.clear();  // kills the remaining processes
   death_told_.clear();
   directory_.Remove();
@@ -192,22 +205,21 @@ void LocalCluster::Stop(int64_t worker_wait_ms) {
 
 void LocalCluster::KillAtOnce() {
   killing_ = true;
-  std::lock_guard lock(mutex_);
-  EndRest(kHastyStopWaitMs);
+  MutexLock lock(mutex_);
+  EndRest(DaemonsLocked(), kHastyStopWaitMs);
   directory_.Remove();
   short_directory_.Remove();
 }
 
-// Kills the remaining workers, so that none of them writes next to an output after the coordinator
-// has removed the leftovers there. Then ends the coordinator.
-void LocalCluster::EndRest(int64_t coordinator_wait_ms) const {
-  const std::span daemons(daemons_);
-  if (daemons.empty()) return;
-  for (const auto& worker : daemons.subspan(1)) worker->Signal(SIGKILL);
-  AwaitEnd(daemons.subspan(1), kKilledWaitMs);
-  Terminate(*daemons[0]);
-  AwaitEnd(daemons.first(1), coordinator_wait_ms);
-  daemons[0]->Signal(SIGKILL);
+std::vector<ChildProcess*> LocalCluster::DaemonsLocked() const {
+  std::vector<ChildProcess*> daemons;
+  for (const auto& daemon : daemons_) daemons.push_back(daemon.get());
+  return daemons;
+}
+
+std::vector<ChildProcess*> LocalCluster::Daemons() const {
+  MutexLock lock(mutex_);
+  return DaemonsLocked();
 }
 
 }  // namespace espalier::cli

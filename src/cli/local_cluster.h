@@ -8,10 +8,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/cli/child_process.h"
 #include "src/cli/command_directory.h"
@@ -78,15 +78,17 @@ class LocalCluster {
   Status StartWorker(int number);
   Status AwaitAddress(int fd, const std::function<bool()>& interrupted);
   Status Adopt(ChildProcess::Options options);
-  void EndRest(int64_t coordinator_wait_ms) const;
+  // Returns the daemons, the coordinator first. Only the main thread removes them.
+  std::vector<ChildProcess*> DaemonsLocked() const REQUIRES(mutex_);
+  std::vector<ChildProcess*> Daemons() const EXCLUDES(mutex_);
   std::string ProgramPath(const char* name) const;
 
   const LocalClusterOptions options_;
   CommandDirectory directory_;
   CommandDirectory short_directory_;  // of the sockets; not created if they fit in directory_
   std::string address_;
-  std::mutex mutex_;                                    // guards daemons_ (the vector)
-  std::vector<std::unique_ptr<ChildProcess>> daemons_;  // coordinator first
+  mutable Mutex mutex_;  // guards the vector, not the daemons
+  std::vector<std::unique_ptr<ChildProcess>> daemons_ GUARDED_BY(mutex_);  // coordinator first
   std::vector<bool> death_told_;
   std::atomic<bool> killing_{false};
 };

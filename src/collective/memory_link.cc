@@ -19,10 +19,10 @@ class MemoryNetwork::MemoryLinks : public Links {
   ~MemoryLinks() override {
     Mailbox& box = *network_->boxes_[self_];
     {
-      std::lock_guard lock(box.mutex);
+      MutexLock lock(box.mutex);
       box.closed = true;
     }
-    box.ready.notify_all();
+    box.ready.NotifyAll();
     thread_.join();
   }
   void Send(ReduceMessage message) override { network_->Post(std::move(message)); }
@@ -30,11 +30,11 @@ class MemoryNetwork::MemoryLinks : public Links {
  private:
   void Deliver() {
     Mailbox& box = *network_->boxes_[self_];
-    std::unique_lock lock(box.mutex);
+    ReleasableMutexLock lock(box.mutex);
     for (uint64_t turn = 0;; ++turn) {
-      box.ready.wait(lock, [&] { return box.closed || HasNews(box); });
+      while (!box.closed && !HasNews(box)) box.ready.Wait(box.mutex);
       if (box.closed) return;
-      if (DeliverBreak(box, lock) || !HasNews(box)) continue;
+      if (DeliverBreak(box) || !HasNews(box)) continue;
       // Any sender with messages may be next.
       std::vector<uint32_t> senders;
       for (const auto& [sender, mail] : box.from) {
@@ -44,13 +44,13 @@ class MemoryNetwork::MemoryLinks : public Links {
       auto& mail = box.from[senders[Mix64(network_->seed_ ^ (turn * 64 + self_)) % senders.size()]];
       ReduceMessage message = std::move(mail.front());
       mail.pop_front();
-      lock.unlock();
+      lock.Unlock();
       listener_->OnMessage(std::move(message));
-      lock.lock();
+      lock.Lock();
     }
   }
 
-  static bool HasNews(const Mailbox& box) {
+  static bool HasNews(const Mailbox& box) REQUIRES(box.mutex) {
     for (const auto& [sender, mail] : box.from) {
       if (!mail.empty()) return true;
     }
@@ -60,14 +60,14 @@ class MemoryNetwork::MemoryLinks : public Links {
     return false;
   }
 
-  bool DeliverBreak(Mailbox& box, std::unique_lock<std::mutex>& lock) {
+  bool DeliverBreak(Mailbox& box) REQUIRES(box.mutex) {
     for (auto& [sender, reported] : box.broken) {
       if (reported) continue;
       reported = true;
       const uint32_t member = sender;
-      lock.unlock();
+      box.mutex.Unlock();
       listener_->OnBroken(generation_, member, Unavailable("the link was cut"));
-      lock.lock();
+      box.mutex.Lock();
       return true;
     }
     return false;
@@ -97,22 +97,22 @@ void MemoryNetwork::Post(ReduceMessage message) {
   ESPALIER_CHECK(message.to < boxes_.size(), std::to_string(message.to));
   Mailbox& box = *boxes_[message.to];
   {
-    std::lock_guard lock(box.mutex);
+    MutexLock lock(box.mutex);
     if (box.broken.count(message.from) > 0) return;
     box.from[message.from].push_back(std::move(message));
   }
-  box.ready.notify_all();
+  box.ready.NotifyAll();
 }
 
 void MemoryNetwork::Cut(uint32_t a, uint32_t b) {
   for (const auto& [to, from] : {std::pair(a, b), std::pair(b, a)}) {
     Mailbox& box = *boxes_[to];
     {
-      std::lock_guard lock(box.mutex);
+      MutexLock lock(box.mutex);
       box.from.erase(from);
       box.broken.emplace(from, false);
     }
-    box.ready.notify_all();
+    box.ready.NotifyAll();
   }
 }
 

@@ -5,15 +5,14 @@
 // Thread rule: Open and Cut are safe from any thread.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/collective/link.h"
 
 namespace espalier::collective {
@@ -31,11 +30,11 @@ class MemoryNetwork : public std::enable_shared_from_this<MemoryNetwork> {
  private:
   class MemoryLinks;
   struct Mailbox {
-    std::mutex mutex;  // guards all members below
-    std::condition_variable ready;
-    std::map<uint32_t, std::deque<ReduceMessage>> from;
-    std::map<uint32_t, bool> broken;  // sender -> reported
-    bool closed = false;
+    Mutex mutex;
+    CondVar ready;
+    std::map<uint32_t, std::deque<ReduceMessage>> from GUARDED_BY(mutex);
+    std::map<uint32_t, bool> broken GUARDED_BY(mutex);  // sender -> reported
+    bool closed GUARDED_BY(mutex) = false;
   };
 
   MemoryNetwork(uint32_t members, uint64_t seed);

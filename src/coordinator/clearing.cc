@@ -37,7 +37,7 @@ std::string FileSystemOf(const std::string& path) {
 
 void Clearing::Add(cluster::ClearWork work) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     waiting_.push_back({.work = std::move(work)});
   }
   Continue();
@@ -46,7 +46,7 @@ void Clearing::Add(cluster::ClearWork work) {
 void Clearing::Continue() {
   Item next;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (working_ || closed_) return;
     const int64_t now_ms = hooks_.now_ms();
     const auto rank = [now_ms](const Item& item) {
@@ -65,18 +65,18 @@ void Clearing::Continue() {
 }
 
 bool Clearing::open() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return working_ ||
          std::any_of(waiting_.begin(), waiting_.end(), [](const Item& item) { return !item.away; });
 }
 
 bool Clearing::closed() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return closed_;
 }
 
 void Clearing::Close() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   closed_ = true;
 }
 
@@ -85,7 +85,7 @@ void Clearing::Work(Item item) {
   const cluster::ClearWork work = item.work;
   if (Ended(std::move(item), hooks_.clear(work))) hooks_.over(work);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     working_ = false;
   }
   Continue();
@@ -93,7 +93,7 @@ void Clearing::Work(Item item) {
 
 bool Clearing::Ended(Item item, const Status& done) {
   if (done.ok()) return true;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const int64_t now_ms = hooks_.now_ms();
   if (!item.work.again && now_ms - item.first_ms < kClearTriesMs) {
     item.due_ms = now_ms + kClearSoonMs;

@@ -20,10 +20,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
 
@@ -71,9 +71,9 @@ class Clearing {
   bool Ended(Item item, const Status& done);
 
   const Hooks hooks_;
-  mutable std::mutex mutex_;  // guards all members below
-  std::vector<Item> waiting_;
-  bool working_ = false, closed_ = false;
+  mutable Mutex mutex_;
+  std::vector<Item> waiting_ GUARDED_BY(mutex_);
+  bool working_ GUARDED_BY(mutex_) = false, closed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace espalier::coordinator

@@ -14,27 +14,30 @@ AcceptedStream::AcceptedStream(grpc::CallbackServerContext* context, Caller call
 
 void AcceptedStream::Start() {
   self_ = shared_from_this();
-  alarm_.Set(Deadline(options_.hello_timeout_ms), [weak = weak_from_this()](bool expired) {
-    const auto self = weak.lock();
-    if (!expired || self == nullptr) return;
-    std::lock_guard lock(self->mutex_);
-    if (self->greeted_) return;
-    self->BreakLocked(DeadlineExceeded("no hello came within " +
-                                       std::to_string(self->options_.hello_timeout_ms) + " ms"));
-  });
+  {
+    MutexLock lock(mutex_);
+    alarm_.Set(Deadline(options_.hello_timeout_ms), [weak = weak_from_this()](bool expired) {
+      const auto self = weak.lock();
+      if (!expired || self == nullptr) return;
+      MutexLock lock(self->mutex_);
+      if (self->greeted_) return;
+      self->BreakLocked(DeadlineExceeded("no hello came within " +
+                                         std::to_string(self->options_.hello_timeout_ms) + " ms"));
+    });
+  }
   StartRead(&incoming_);
 }
 
 // Starts the open timeout, which begins with the hello.
 void AcceptedStream::Hold() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   greeted_ = true;
   if (ending_) return;
   alarm_.Cancel();
   opening_.Set(Deadline(options_.open_timeout_ms), [weak = weak_from_this()](bool expired) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
-    std::lock_guard again(self->mutex_);
+    MutexLock again(self->mutex_);
     if (self->handler_ != nullptr) return;
     self->BreakLocked(DeadlineExceeded("this member did not open the generation within " +
                                        std::to_string(self->options_.open_timeout_ms) + " ms"));
@@ -42,7 +45,7 @@ void AcceptedStream::Hold() {
 }
 
 bool AcceptedStream::Accept(std::shared_ptr<FrameHandler> handler) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (ending_) return false;
   handler_ = std::move(handler);
   opening_.Cancel();
@@ -54,18 +57,18 @@ bool AcceptedStream::Accept(std::shared_ptr<FrameHandler> handler) {
 void AcceptedStream::Send(const collective::ReduceMessage& message) {
   grpc::ByteBuffer frame = ToFrame(message);
   const auto bytes = static_cast<int64_t>(frame.Length());
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (ending_) return;
   if (const grpc::ByteBuffer* next = queue_.Push(std::move(frame), bytes)) StartWrite(next);
 }
 
 FrameStream::Queued AcceptedStream::queued() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return {queue_.bytes(), queue_.messages()};
 }
 
 void AcceptedStream::Break(const Status& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   BreakLocked(why);
 }
 
@@ -92,7 +95,15 @@ void AcceptedStream::OnReadDone(bool ok) {
   Result<collective::ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
   incoming_.Clear();
   if (!message.ok()) return Break(message.status());
-  if (!greeted_) {  // only this reaction writes greeted_
+  bool greeted;
+  std::shared_ptr<FrameHandler> handler;
+  {
+    MutexLock lock(mutex_);
+    greeted = greeted_;
+    if (greeted && ending_) return;
+    handler = handler_;
+  }
+  if (!greeted) {
     if (message->kind != collective::MessageKind::kHello) {
       return Break(InvalidArgument("the first frame of a stream is not a hello"));
     }
@@ -102,12 +113,6 @@ void AcceptedStream::OnReadDone(bool ok) {
     Hold();
     return callbacks_.on_hello(shared_from_this(), message.value());  // Accept continues to read
   }
-  std::shared_ptr<FrameHandler> handler;
-  {
-    std::lock_guard lock(mutex_);
-    if (ending_) return;
-    handler = handler_;
-  }
   if (Status taken = handler->OnFrame(std::move(message).value()); !taken.ok()) {
     return Break(taken);
   }
@@ -115,7 +120,7 @@ void AcceptedStream::OnReadDone(bool ok) {
 }
 
 void AcceptedStream::OnWriteDone(bool ok) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const grpc::ByteBuffer* next = queue_.Written(ok);
   if (next != nullptr) {
     StartWrite(next);
@@ -132,7 +137,7 @@ void AcceptedStream::OnDone() {
   std::shared_ptr<FrameHandler> handler;
   Status why;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     done_ = true;
     handler = std::move(handler_);
     why = why_;

@@ -3,13 +3,12 @@
 #include <grpcpp/support/client_callback.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <future>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "proto/espalier/v1/api.grpc.pb.h"
+#include "src/base/mutex.h"
 #include "src/base/text.h"
 #include "src/base/version.h"
 #include "src/config/address.h"
@@ -43,8 +42,9 @@ class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
     while (true) {
       bool arrived = false;
       {
-        std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, kStopPollInterval, [this] { return arrived_ || done_; });
+        MutexLock lock(mutex_);
+        changed_.WaitFor(mutex_, kStopPollInterval,
+                         [this]() REQUIRES(mutex_) { return arrived_ || done_; });
         if (done_) break;
         arrived = std::exchange(arrived_, false);
       }
@@ -56,20 +56,24 @@ class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
     return error_;
   }
 
-  const grpc::Status& grpc_status() const { return status_; }
+  // REQUIRES: Run has returned.
+  grpc::Status grpc_status() const {
+    MutexLock lock(mutex_);
+    return status_;
+  }
   const grpc::ClientContext& context() const { return context_; }
 
   void OnReadDone(bool ok) override {
     if (!ok) return RemoveHold();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     arrived_ = true;
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
   void OnDone(const grpc::Status& status) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     status_ = status;
     done_ = true;
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
 
  private:
@@ -90,12 +94,12 @@ class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
   pb::WatchRequest request_;
   grpc::ClientContext context_;
   pb::JobUpdate incoming_;
-  Status error_;      // this side's reason for the end; used by the watching thread
-  std::mutex mutex_;  // guards all members below
-  std::condition_variable changed_;
-  bool arrived_ = false;
-  bool done_ = false;
-  grpc::Status status_;
+  Status error_;  // this side's reason for the end; used by the watching thread
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool arrived_ GUARDED_BY(mutex_) = false;
+  bool done_ GUARDED_BY(mutex_) = false;
+  grpc::Status status_ GUARDED_BY(mutex_);
 };
 
 // One submission, which can be stopped while it waits for the answer.
@@ -107,17 +111,18 @@ class SubmitCall {
     rpc::Introduce(&context_, security);
     context_.set_deadline(rpc::Deadline(timeout_ms));
     stub->async()->Submit(&context_, &request_, &response_, [this](grpc::Status status) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       status_ = std::move(status);
-      ended_.notify_one();
+      ended_.NotifyOne();
     });
   }
 
   // Returns when the call has ended. Returns kCancelled if `stop` ended it.
   Status Await(const std::function<bool()>& stop) {
     Status why;
-    std::unique_lock lock(mutex_);
-    while (!ended_.wait_for(lock, kStopPollInterval, [this] { return status_.has_value(); })) {
+    MutexLock lock(mutex_);
+    while (!ended_.WaitFor(mutex_, kStopPollInterval,
+                           [this]() REQUIRES(mutex_) { return status_.has_value(); })) {
       if (!why.ok() || !stop || !stop()) continue;
       why = Cancelled("stopped before the coordinator answered");
       context_.TryCancel();
@@ -126,19 +131,22 @@ class SubmitCall {
   }
 
   // REQUIRES, for all functions below: Await has returned.
-  const grpc::Status& status() const { return *status_; }
+  grpc::Status status() const {
+    MutexLock lock(mutex_);
+    return *status_;
+  }
   const grpc::ClientContext& context() const { return context_; }
   // Returns whether the coordinator accepted or refused the job.
-  bool answered() const { return status_->ok() || rpc::SentError(context_); }
+  bool answered() const { return status().ok() || rpc::SentError(context_); }
   uint64_t job() const { return response_.job(); }
 
  private:
   grpc::ClientContext context_;
   const pb::SubmitRequest request_;
   pb::SubmitResponse response_;
-  std::mutex mutex_;  // guards status_ until Await returns
-  std::condition_variable ended_;
-  std::optional<grpc::Status> status_;
+  mutable Mutex mutex_;
+  CondVar ended_;
+  std::optional<grpc::Status> status_ GUARDED_BY(mutex_);
 };
 
 class Client final : public ApiClient {

@@ -47,7 +47,7 @@ struct Connections::Peer {
 void Connections::OnAccepted(int descriptor) {
   const std::string endpoint = EndpointOfPeer(descriptor);
   if (endpoint.empty()) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::shared_ptr<Peer>& last = descriptors_[descriptor];
   if (last != nullptr) {
     std::erase_if(last->sockets, [&](const auto& s) { return s.descriptor == descriptor; });
@@ -70,7 +70,7 @@ void Connections::ReportCall(const Peer& peer) {
 }
 
 void Connections::ExpectLargeMessages(const grpc::CallbackServerContext& context) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto it = calls_.find(&context);
   if (it == calls_.end()) return;
   it->second.large = true;
@@ -80,7 +80,7 @@ void Connections::ExpectLargeMessages(const grpc::CallbackServerContext& context
 
 bool Connections::Begin(const grpc::CallbackServerContext& context) {
   const std::string endpoint = EndpointOf(context.peer());
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto it = peers_.find(endpoint);
   if (it == peers_.end()) return true;
   const std::shared_ptr<Peer> peer = it->second;
@@ -102,7 +102,7 @@ void Connections::PauseOrResumeLocked(Peer* peer) {
 void Connections::End(const grpc::CallbackServerContext& context) {
   const bool cancelled = context.IsCancelled();
   const int64_t now_ms = NowMs();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto call = calls_.extract(&context);
   if (call.empty()) return;
   const auto& [peer, began_ms, large] = call.mapped();

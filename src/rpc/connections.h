@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/rpc/call_count.h"
 
 namespace espalier::rpc {
@@ -25,7 +25,7 @@ class Connections {
  public:
   Connections() = default;
   // Waits for the last End, which may run on a gRPC thread.
-  ~Connections() { std::lock_guard lock(mutex_); }
+  ~Connections() { MutexLock lock(mutex_); }
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
@@ -54,15 +54,15 @@ class Connections {
     bool large = false;
   };
   void ReportCall(const Peer& peer);
-  void PauseOrResumeLocked(Peer* peer);
-  void CloseLocked(Peer* peer, const std::string& why);
+  void PauseOrResumeLocked(Peer* peer) REQUIRES(mutex_);
+  void CloseLocked(Peer* peer, const std::string& why) REQUIRES(mutex_);
 
-  std::mutex mutex_;                                    // guards all members below
-  std::map<std::string, std::shared_ptr<Peer>> peers_;  // by endpoint
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Peer>> peers_ GUARDED_BY(mutex_);  // by endpoint
   // Latest peer of each descriptor. When the system reuses a descriptor, its entry is replaced, so
   // the descriptor limit bounds both maps.
-  std::map<int, std::shared_ptr<Peer>> descriptors_;
-  std::unordered_map<const grpc::CallbackServerContext*, Call> calls_;
+  std::map<int, std::shared_ptr<Peer>> descriptors_ GUARDED_BY(mutex_);
+  std::unordered_map<const grpc::CallbackServerContext*, Call> calls_ GUARDED_BY(mutex_);
 };
 
 // Returns the allocator for the contexts of a server's calls. It ends the count of a call when gRPC

@@ -3,11 +3,10 @@
 #include <grpcpp/alarm.h>
 #include <grpcpp/support/client_callback.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include "proto/espalier/v1/cluster.grpc.pb.h"
+#include "src/base/mutex.h"
 #include "src/base/version.h"
 #include "src/rpc/call_status.h"
 #include "src/rpc/convert.h"
@@ -41,10 +40,14 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     stub_ = pb::Coordinator::NewStub(connection_.channel);
     rpc::Introduce(&context_, options_.security);
     stub_->async()->Attach(&context_, this);
-    alarm_.Set(rpc::Deadline(options_.connect_timeout_ms), [weak = weak_from_this()](bool expired) {
-      const auto self = weak.lock();
-      if (expired && self != nullptr) self->ConnectTimedOut();
-    });
+    {
+      MutexLock lock(mutex_);
+      alarm_.Set(rpc::Deadline(options_.connect_timeout_ms),
+                 [weak = weak_from_this()](bool expired) {
+                   const auto self = weak.lock();
+                   if (expired && self != nullptr) self->ConnectTimedOut();
+                 });
+    }
     AddHold();
     StartRead(&incoming_);
     StartCall();
@@ -54,7 +57,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     pb::FromWorker out;
     rpc::ToProto(message, &out);
     const auto bytes = static_cast<int64_t>(out.ByteSizeLong());
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_ || last_sent_) return;
     if (bytes > options_.message_bytes_max || queue_.bytes() + bytes > options_.queue_bytes_max ||
         queue_.messages() >= options_.queue_messages_max) {
@@ -71,7 +74,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
   }
 
   void CloseAfterSending() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_ || std::exchange(last_sent_, true)) return;
     if (!queue_.writing()) StartWritesDone();
   }
@@ -80,22 +83,22 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
   // stream.
   void Detach() {
     {
-      std::lock_guard lock(deliver_);
+      MutexLock lock(deliver_);
       listener_ = nullptr;
     }
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     BreakLocked(Cancelled("the worker closed its link"));
-    ended_.wait(lock, [this] { return done_; });
+    while (!done_) ended_.Wait(mutex_);
   }
 
   void OnReadInitialMetadataDone(bool ok) override {
     if (!ok) return;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       connected_ = true;
       alarm_.Cancel();
     }
-    std::lock_guard lock(deliver_);
+    MutexLock lock(deliver_);
     TellConnected();
   }
 
@@ -104,14 +107,14 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     Result<cluster::ToWorker> message = rpc::FromProto(incoming_);
     if (!message.ok()) {
       {
-        std::lock_guard lock(mutex_);
+        MutexLock lock(mutex_);
         BreakLocked(message.status().Wrap("the coordinator at " + address_ +
                                           " sent what this worker does not understand"));
       }
       return Closed();
     }
     {
-      std::lock_guard lock(deliver_);
+      MutexLock lock(deliver_);
       TellConnected();
       if (listener_ != nullptr) listener_->OnMessage(std::move(message).value());
     }
@@ -119,7 +122,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
   }
 
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const pb::FromWorker* next = queue_.Written(ok);
     if (closed_ || !ok) return;
     if (next != nullptr) {
@@ -133,7 +136,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     Status why;
     bool ask;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       alarm_.Cancel();
       ask = why_.ok() && !connected_ && rpc::MayHaveMetTls(connection_, status);
       why = why_.ok() ? Explain(status) : why_;
@@ -151,31 +154,30 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
   // Makes the last listener call.
   void End(Status why) {
     {
-      std::lock_guard lock(deliver_);
+      MutexLock lock(deliver_);
       if (listener_ != nullptr) std::exchange(listener_, nullptr)->OnClosed(std::move(why));
     }
     const std::shared_ptr<Session> self = std::move(self_);  // may be the last reference
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     done_ = true;
-    ended_.notify_all();
+    ended_.NotifyAll();
   }
 
   // Calls OnConnected once. The first message may arrive before the metadata that announce the
   // connection.
-  // REQUIRES: deliver_ is held.
-  void TellConnected() {
+  void TellConnected() REQUIRES(deliver_) {
     if (listener_ != nullptr && !std::exchange(told_connected_, true)) listener_->OnConnected();
   }
 
   void ConnectTimedOut() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (connected_ || closed_) return;
     BreakLocked(DeadlineExceeded("coordinator at " + address_ + " did not answer within " +
                                  std::to_string(options_.connect_timeout_ms) +
                                  " ms; is it overloaded, or does a firewall swallow packets?"));
   }
 
-  void BreakLocked(const Status& why) {
+  void BreakLocked(const Status& why) REQUIRES(mutex_) {
     if (why_.ok()) why_ = why;
     queue_.Drop();
     last_sent_ = true;
@@ -184,13 +186,13 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
 
   // Ends the reads, so that OnDone can follow.
   void Closed() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (std::exchange(closed_, true)) return;
     queue_.Drop();
     RemoveHold();
   }
 
-  Status Explain(const grpc::Status& status) const {
+  Status Explain(const grpc::Status& status) const REQUIRES(mutex_) {
     if (auto sent = rpc::SentError(context_)) return *std::move(sent);
     // An error of this side's certificate check is not a refusal by the coordinator.
     if (const Status judged = connection_.verdict->Get(); !judged.ok()) {
@@ -215,19 +217,19 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
   pb::ToWorker incoming_;
   std::shared_ptr<Session> self_;  // set until OnDone
 
-  std::mutex deliver_;  // held while the listener is called; guards the next two members
-  CoordinatorLinkListener* listener_;
-  bool told_connected_ = false;
+  Mutex deliver_;  // held while the listener is called
+  CoordinatorLinkListener* listener_ GUARDED_BY(deliver_);
+  bool told_connected_ GUARDED_BY(deliver_) = false;
 
-  std::mutex mutex_;  // guards all members below
-  rpc::WriteQueue<pb::FromWorker> queue_;
-  Status why_;
-  bool connected_ = false;
-  bool last_sent_ = false;  // no more messages will be queued
-  bool closed_ = false;     // the hold is removed: no more writes may start
-  bool done_ = false;       // no more reactions follow
-  std::condition_variable ended_;
-  grpc::Alarm alarm_;
+  Mutex mutex_;
+  rpc::WriteQueue<pb::FromWorker> queue_ GUARDED_BY(mutex_);
+  Status why_ GUARDED_BY(mutex_);
+  bool connected_ GUARDED_BY(mutex_) = false;
+  bool last_sent_ GUARDED_BY(mutex_) = false;  // no more messages will be queued
+  bool closed_ GUARDED_BY(mutex_) = false;     // the hold is removed: no more writes may start
+  bool done_ GUARDED_BY(mutex_) = false;       // no more reactions follow
+  CondVar ended_;
+  grpc::Alarm alarm_ GUARDED_BY(mutex_);
 };
 
 class Link final : public CoordinatorLink {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <future>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/base/thread_pool.h"
 #include "src/config/address.h"
 #include "src/rpc/acceptor.h"
@@ -58,7 +58,7 @@ class Server final : public CoordinatorServer {
     auto may = rpc::MayStay(authorizer_, caller, rpc::Access::kWorker, "the stream");
     std::shared_ptr<WorkerSession> session;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       const cluster::SessionId id{++last_session_};
       session = std::make_shared<WorkerSession>(id, context, caller, handler_, limits_, authorizer_,
                                                 [this](WorkerSession* s) { Forget(s); });
@@ -96,14 +96,14 @@ class Server final : public CoordinatorServer {
 
  private:
   std::shared_ptr<WorkerSession> Find(cluster::SessionId id) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto it = sessions_.find(id);
     return it == sessions_.end() ? nullptr : it->second;
   }
   void Forget(WorkerSession* session) {
     std::shared_ptr<WorkerSession> last;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (auto node = sessions_.extract(session->id())) last = std::move(node.mapped());
     }
     calls_.Remove(session);
@@ -114,9 +114,9 @@ class Server final : public CoordinatorServer {
   const std::shared_ptr<rpc::Authorizer> authorizer_;
   rpc::OpenCalls calls_;
   rpc::ApiService api_;
-  std::mutex mutex_;  // guards the next two members
-  std::map<cluster::SessionId, std::shared_ptr<WorkerSession>> sessions_;
-  uint64_t last_session_ = 0;
+  Mutex mutex_;
+  std::map<cluster::SessionId, std::shared_ptr<WorkerSession>> sessions_ GUARDED_BY(mutex_);
+  uint64_t last_session_ GUARDED_BY(mutex_) = 0;
   rpc::RunningServer running_;
   std::unique_ptr<rpc::Rechecker> rechecker_;  // null on a plain server
   rpc::WorkerEncoder encoder_;                 // used by encoding_

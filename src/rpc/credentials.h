@@ -11,9 +11,9 @@
 #include <grpcpp/security/server_credentials.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "src/base/mutex.h"
 #include "src/rpc/security.h"
 
 namespace espalier::rpc {
@@ -22,17 +22,17 @@ namespace espalier::rpc {
 class Verdict {
  public:
   void Set(Status why) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     why_ = std::move(why);
   }
   Status Get() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return why_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  Status why_;
+  mutable Mutex mutex_;
+  Status why_ GUARDED_BY(mutex_);
 };
 
 // The peer that a channel must reach.

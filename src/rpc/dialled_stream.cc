@@ -38,10 +38,13 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     self_ = shared_from_this();
     context_.set_wait_for_ready(true);
     stub_->PrepareBidiStreamingCall(&context_, kLinkMethod, {}, this);
-    alarm_.Set(Deadline(options_.connect_timeout_ms), [weak = weak_from_this()](bool expired) {
-      const auto self = weak.lock();
-      if (expired && self != nullptr) self->TimedOut();
-    });
+    {
+      MutexLock lock(mutex_);
+      alarm_.Set(Deadline(options_.connect_timeout_ms), [weak = weak_from_this()](bool expired) {
+        const auto self = weak.lock();
+        if (expired && self != nullptr) self->TimedOut();
+      });
+    }
     AddHold();
     StartRead(&incoming_);
     Send(hello);
@@ -51,23 +54,23 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   void Send(const collective::ReduceMessage& message) override {
     grpc::ByteBuffer frame = ToFrame(message);
     const auto bytes = static_cast<int64_t>(frame.Length());
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_ || !why_.ok()) return;
     if (const grpc::ByteBuffer* next = queue_.Push(std::move(frame), bytes)) StartWrite(next);
   }
 
   Queued queued() override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return {queue_.bytes(), queue_.messages()};
   }
 
   void Break(const Status& why) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     BreakLocked(why);
   }
 
   void OnReadInitialMetadataDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (ok) connected_ = true;
     alarm_.Cancel();
     opening_.Cancel();
@@ -85,7 +88,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   }
 
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const grpc::ByteBuffer* next = queue_.Written(ok);
     if (next != nullptr && !closed_) StartWrite(next);
   }
@@ -93,7 +96,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   void OnDone(const grpc::Status& status) override {
     Status why;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       alarm_.Cancel();
       opening_.Cancel();
       why = why_.ok() ? Explain(status) : why_;
@@ -111,7 +114,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   }
 
   void TimedOut() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (connected_ || closed_) return;
     if (const Status refused = WhyNotTogether(connection_, grpc::Status::OK); !refused.ok()) {
       return BreakLocked(refused);
@@ -124,14 +127,14 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     opening_.Set(Deadline(options_.open_timeout_ms), [weak = weak_from_this()](bool expired) {
       const auto self = weak.lock();
       if (!expired || self == nullptr) return;
-      std::lock_guard again(self->mutex_);
+      MutexLock again(self->mutex_);
       if (self->connected_) return;
       self->BreakLocked(DeadlineExceeded("it was reached but did not open the generation (waited " +
                                          std::to_string(self->options_.open_timeout_ms) + " ms)"));
     });
   }
 
-  void BreakLocked(const Status& why) {
+  void BreakLocked(const Status& why) REQUIRES(mutex_) {
     if (why_.ok()) why_ = why;
     queue_.Drop();
     context_.TryCancel();
@@ -139,7 +142,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
   // Ends reads and writes, so that OnDone can follow.
   void Closed() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (std::exchange(closed_, true)) return;
     queue_.Drop();
     RemoveHold();
@@ -154,13 +157,13 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   grpc::ByteBuffer incoming_;
   std::shared_ptr<DialledStream> self_;
 
-  std::mutex mutex_;  // guards all members below
-  WriteQueue<grpc::ByteBuffer> queue_;
-  Status why_;  // this side's reason for the end
-  bool connected_ = false;
-  bool closed_ = false;  // the hold is removed: no more writes may start
-  grpc::Alarm alarm_;    // timeout of the connection
-  grpc::Alarm opening_;  // timeout of the open after the connection
+  Mutex mutex_;
+  WriteQueue<grpc::ByteBuffer> queue_ GUARDED_BY(mutex_);
+  Status why_ GUARDED_BY(mutex_);  // this side's reason for the end
+  bool connected_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;  // the hold is removed: no more writes may start
+  grpc::Alarm alarm_ GUARDED_BY(mutex_);    // timeout of the connection
+  grpc::Alarm opening_ GUARDED_BY(mutex_);  // timeout of the open after the connection
 };
 
 }  // namespace

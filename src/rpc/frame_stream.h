@@ -6,8 +6,8 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 
+#include "src/base/mutex.h"
 #include "src/collective/message.h"
 #include "src/rpc/authorizer.h"
 #include "src/rpc/frame.h"
@@ -88,8 +88,8 @@ class AcceptedStream final : public grpc::ServerGenericBidiReactor,
 
  private:
   void Hold();
-  void BreakLocked(const Status& why);
-  void FinishLocked();
+  void BreakLocked(const Status& why) REQUIRES(mutex_);
+  void FinishLocked() REQUIRES(mutex_);
 
   grpc::CallbackServerContext* const context_;  // valid until done_
   const Caller caller_;
@@ -98,16 +98,16 @@ class AcceptedStream final : public grpc::ServerGenericBidiReactor,
   grpc::ByteBuffer incoming_;
   std::shared_ptr<AcceptedStream> self_;
 
-  std::mutex mutex_;  // guards all members below
-  std::shared_ptr<FrameHandler> handler_;
-  WriteQueue<grpc::ByteBuffer> queue_;
-  Status why_;
-  bool ending_ = false;
-  bool finished_ = false;
-  bool done_ = false;
-  bool greeted_ = false;
-  grpc::Alarm alarm_;    // timeout of the hello
-  grpc::Alarm opening_;  // timeout of the open after the hello
+  Mutex mutex_;
+  std::shared_ptr<FrameHandler> handler_ GUARDED_BY(mutex_);
+  WriteQueue<grpc::ByteBuffer> queue_ GUARDED_BY(mutex_);
+  Status why_ GUARDED_BY(mutex_);
+  bool ending_ GUARDED_BY(mutex_) = false;
+  bool finished_ GUARDED_BY(mutex_) = false;
+  bool done_ GUARDED_BY(mutex_) = false;
+  bool greeted_ GUARDED_BY(mutex_) = false;
+  grpc::Alarm alarm_ GUARDED_BY(mutex_);    // timeout of the hello
+  grpc::Alarm opening_ GUARDED_BY(mutex_);  // timeout of the open after the hello
 };
 
 }  // namespace espalier::rpc

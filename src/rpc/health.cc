@@ -26,17 +26,17 @@ class HealthWatch final : public ProbeCall, public std::enable_shared_from_this<
         has_(std::move(has)) {}
 
   void Start() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     request_alarm_.Set(Deadline(timeout_ms_), [weak = weak_from_this()](bool expired) {
       const auto self = weak.lock();
       if (!expired || self == nullptr) return;
-      std::lock_guard lock(self->mutex_);
+      MutexLock lock(self->mutex_);
       if (!self->requested_) self->EndLocked(DeadlineExceeded("no request arrived in time"));
     });
     ReadLocked();
   }
   void OnReadDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     requested_ = true;
     request_alarm_.Cancel();
     if (ended_) return;

@@ -5,11 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 
 namespace espalier::rpc {
@@ -41,7 +41,7 @@ class OpenCalls {
              std::function<Status()> may = {}) {
     Status why;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (!caller.empty() && ++callers_[caller].calls > limits_.caller_max) why = TooMany();
       if (!over_.ok()) why = over_;
       calls_[call.get()] = {call, caller, std::move(may)};
@@ -51,13 +51,13 @@ class OpenCalls {
   }
   // Replaces the call's check for Recheck.
   void SetMay(OpenCall* call, std::function<Status()> may) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto it = calls_.find(call);
     if (it != calls_.end()) it->second.may = std::move(may);
   }
   void Remove(OpenCall* call) {
     std::shared_ptr<OpenCall> last;  // destroyed after the lock is released
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto it = calls_.find(call);
     if (it == calls_.end()) return;
     HoldLocked(it->second, 0);
@@ -71,7 +71,7 @@ class OpenCalls {
   // caller that does not read would fill the memory. An answer of any size may be sent if nothing
   // waits. Small answers may always be sent.
   Status Hold(OpenCall* call, int64_t bytes) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto it = calls_.find(call);
     if (it == calls_.end()) return Status::Ok();  // the call has ended
     HoldLocked(it->second, 0);
@@ -87,7 +87,7 @@ class OpenCalls {
   void EndAll(const Status& why) {
     std::vector<std::shared_ptr<OpenCall>> calls;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       over_ = why;
       for (const auto& [key, open] : calls_) calls.push_back(open.call);
     }
@@ -97,7 +97,7 @@ class OpenCalls {
   void Recheck() {
     std::vector<Open> calls;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       for (const auto& [key, open] : calls_) {
         if (open.may) calls.push_back(open);
       }
@@ -121,7 +121,7 @@ class OpenCalls {
     int64_t calls = 0;
     int64_t unread_bytes = 0;
   };
-  void HoldLocked(Open& open, int64_t bytes) {
+  void HoldLocked(Open& open, int64_t bytes) REQUIRES(mutex_) {
     const int64_t more = bytes - std::exchange(open.unread_bytes, bytes);
     unread_bytes_ += more;
     const auto caller = callers_.find(open.caller);
@@ -137,11 +137,11 @@ class OpenCalls {
   }
 
   const OpenCallLimits limits_;
-  std::mutex mutex_;  // guards all members below
-  std::map<OpenCall*, Open> calls_;
-  std::map<std::string, OfCaller> callers_;
-  int64_t unread_bytes_ = 0;
-  Status over_;  // error of EndAll; OK: not called yet
+  Mutex mutex_;
+  std::map<OpenCall*, Open> calls_ GUARDED_BY(mutex_);
+  std::map<std::string, OfCaller> callers_ GUARDED_BY(mutex_);
+  int64_t unread_bytes_ GUARDED_BY(mutex_) = 0;
+  Status over_ GUARDED_BY(mutex_);  // error of EndAll; OK: not called yet
 };
 
 }  // namespace espalier::rpc

@@ -1,11 +1,10 @@
 #include "src/rpc/peer.h"
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <tuple>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/config/address.h"
 #include "src/rpc/frame_stream.h"
 #include "src/rpc/open_calls.h"
@@ -48,7 +47,7 @@ class Registry {
 
   // Registers a member's edges and returns the streams that wait for it.
   std::vector<Held> Open(const Place& place, const Edges& edges) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ESPALIER_CHECK(open_.emplace(place, edges).second, Describe(place) + " is open already");
     Generation& newest = newest_[{place.incarnation, place.job, place.member}];
     newest = std::max(newest, place.generation);
@@ -65,14 +64,14 @@ class Registry {
     return out;
   }
   void Close(const Place& place) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     open_.erase(place);
   }
   // Returns the edge for a stream, or null if the stream is now held, or the reason for a refusal.
   Result<std::shared_ptr<PeerEdge>> Find(const std::shared_ptr<AcceptedStream>& stream,
                                          const collective::ReduceMessage& hello) {
     const Place place = PlaceOf(hello);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (const auto it = open_.find(place); it != open_.end()) {
       const auto edge = it->second.find(hello.from);
       if (edge != it->second.end() && hello.from < hello.to) return edge->second;
@@ -109,7 +108,7 @@ class Registry {
   }
   void Forget(AcceptedStream* stream) {
     std::shared_ptr<AcceptedStream> last;  // destroyed after the lock is released
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto it = held_.find(stream);
     if (it == held_.end()) return;
     last = it->second.stream;
@@ -118,7 +117,7 @@ class Registry {
 
  private:
   using HeldStreams = std::map<AcceptedStream*, Held>;
-  HeldStreams::iterator Drop(HeldStreams::iterator it) {
+  HeldStreams::iterator Drop(HeldStreams::iterator it) REQUIRES(mutex_) {
     const auto counted = callers_.find(it->second.caller);
     if (--counted->second == 0) callers_.erase(counted);
     return held_.erase(it);
@@ -126,33 +125,34 @@ class Registry {
 
   static constexpr size_t kJobsKept = 1024;
   const int64_t held_max_, caller_max_;
-  std::mutex mutex_;  // guards all members below
-  std::map<Place, Edges> open_;
-  std::map<std::tuple<Incarnation, JobId, uint32_t>, Generation> newest_;  // ever opened
-  HeldStreams held_;
-  std::map<std::string, int64_t> callers_;  // number in held_
+  Mutex mutex_;
+  std::map<Place, Edges> open_ GUARDED_BY(mutex_);
+  std::map<std::tuple<Incarnation, JobId, uint32_t>, Generation> newest_
+      GUARDED_BY(mutex_);  // ever opened
+  HeldStreams held_ GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> callers_ GUARDED_BY(mutex_);  // number in held_
 };
 
 // Counts the streams that gRPC still uses.
 class Countdown {
  public:
   void Add() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ++count_;
   }
   void Done() {
-    std::lock_guard lock(mutex_);
-    if (--count_ == 0) zero_.notify_all();
+    MutexLock lock(mutex_);
+    if (--count_ == 0) zero_.NotifyAll();
   }
   void Wait() {
-    std::unique_lock lock(mutex_);
-    zero_.wait(lock, [this] { return count_ == 0; });
+    MutexLock lock(mutex_);
+    while (count_ != 0) zero_.Wait(mutex_);
   }
 
  private:
-  std::mutex mutex_;  // guards count_
-  std::condition_variable zero_;
-  int64_t count_ = 0;
+  Mutex mutex_;
+  CondVar zero_;
+  int64_t count_ GUARDED_BY(mutex_) = 0;
 };
 
 class MemberLinks final : public collective::Links {

@@ -32,7 +32,7 @@ collective::ReduceMessage PeerEdge::Hello() const {
 }
 
 void PeerEdge::Dialled(std::shared_ptr<FrameStream> stream) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (broken_) return;  // it broke immediately
   stream_ = std::move(stream);
   for (const collective::ReduceMessage& message : waiting_) stream_->Send(message);
@@ -40,13 +40,13 @@ void PeerEdge::Dialled(std::shared_ptr<FrameStream> stream) {
 }
 
 void PeerEdge::ExpectStream() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (broken_ || stream_ != nullptr) return;
   alarm_.Set(Deadline(options_.open_timeout_ms), [weak = weak_from_this()](bool expired) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
     {
-      std::lock_guard lock(self->mutex_);
+      MutexLock lock(self->mutex_);
       if (self->stream_ != nullptr) return;
     }
     self->Broken(DeadlineExceeded("it did not connect within " +
@@ -61,7 +61,7 @@ Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream) {
                             stream->caller().ToString());
   }
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (broken_) return Aborted("the link to this member is broken");
     if (stream_ != nullptr) return AlreadyExists("the two members are connected already");
     if (stream->Accept(shared_from_this())) {
@@ -86,7 +86,7 @@ void PeerEdge::Send(collective::ReduceMessage message) {
   }
   Status room;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (broken_) return;
     const auto bytes = static_cast<int64_t>(kFrameHeaderBytes + message.payload.size);
     room = RoomLocked(bytes);
@@ -122,7 +122,7 @@ Status PeerEdge::OnFrame(collective::ReduceMessage m) {
                            std::to_string(generation_.value) + " from member " +
                            std::to_string(partner_) + " to member " + std::to_string(self_));
   }
-  std::lock_guard lock(deliver_);
+  RecursiveMutexLock lock(deliver_);
   if (listener_ != nullptr) listener_->OnMessage(std::move(m));
   return Status::Ok();
 }
@@ -130,14 +130,14 @@ Status PeerEdge::OnFrame(collective::ReduceMessage m) {
 void PeerEdge::Broken(const Status& why) {
   std::shared_ptr<FrameStream> stream;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (std::exchange(broken_, true)) return;
     stream = std::move(stream_);
     waiting_.clear();
     alarm_.Cancel();
   }
   if (stream != nullptr) stream->Break(why);
-  std::lock_guard lock(deliver_);
+  RecursiveMutexLock lock(deliver_);
   if (listener_ == nullptr) return;
   listener_->OnBroken(
       generation_, partner_,
@@ -146,7 +146,7 @@ void PeerEdge::Broken(const Status& why) {
 
 void PeerEdge::Detach() {
   {
-    std::lock_guard lock(deliver_);
+    RecursiveMutexLock lock(deliver_);
     listener_ = nullptr;
   }
   Broken(Aborted("the other side left generation " + std::to_string(generation_.value) + " of " +

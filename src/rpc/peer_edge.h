@@ -6,9 +6,9 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "src/base/mutex.h"
 #include "src/collective/link.h"
 #include "src/rpc/frame_stream.h"
 #include "src/rpc/peer_options.h"
@@ -41,7 +41,7 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
  private:
   void Broken(const Status& why);
   // Returns OK if another message of this size may wait for the partner.
-  Status RoomLocked(int64_t bytes) const;
+  Status RoomLocked(int64_t bytes) const REQUIRES(mutex_);
 
   const Incarnation incarnation_;
   const JobId job_;
@@ -54,16 +54,16 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
   const int64_t queue_bytes_max_, queue_messages_max_;
 
   // Held while the listener is called. The listener may call Send and, with a message that is too
-  // large, break this very link. Guards listener_. Taken before mutex_.
-  std::recursive_mutex deliver_;
-  collective::LinkListener* listener_;
+  // large, break this very link. Taken before mutex_.
+  RecursiveMutex deliver_;
+  collective::LinkListener* listener_ GUARDED_BY(deliver_);
 
-  std::mutex mutex_;  // guards all members below; taken before the stream's mutex
-  std::shared_ptr<FrameStream> stream_;
-  std::deque<collective::ReduceMessage> waiting_;  // messages for the stream
-  int64_t waiting_bytes_ = 0;
-  bool broken_ = false;
-  grpc::Alarm alarm_;
+  Mutex mutex_;  // taken before the stream's mutex
+  std::shared_ptr<FrameStream> stream_ GUARDED_BY(mutex_);
+  std::deque<collective::ReduceMessage> waiting_ GUARDED_BY(mutex_);  // messages for the stream
+  int64_t waiting_bytes_ GUARDED_BY(mutex_) = 0;
+  bool broken_ GUARDED_BY(mutex_) = false;
+  grpc::Alarm alarm_ GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::rpc

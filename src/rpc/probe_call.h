@@ -3,8 +3,7 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 
-#include <mutex>
-
+#include "src/base/mutex.h"
 #include "src/rpc/call_status.h"
 #include "src/rpc/open_calls.h"
 #include "src/rpc/wire.h"
@@ -20,13 +19,13 @@ class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
       : context_(context), calls_(calls) {}
 
   void End(const Status& why) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     EndLocked(why);
   }
   void OnCancel() override { End(Cancelled("the caller disconnected")); }
   void OnDone() override { calls_->Remove(this); }  // may destroy this
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     writing_ = false;
     if (ended_) return FinishLocked();
     if (!ok) return EndLocked(Cancelled("the caller disconnected"));
@@ -35,19 +34,19 @@ class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
 
  protected:
   // Continues after a write.
-  virtual void WrittenLocked() = 0;
+  virtual void WrittenLocked() REQUIRES(mutex_) = 0;
 
-  void ReadLocked() {
+  void ReadLocked() REQUIRES(mutex_) {
     if (!ended_) StartRead(&incoming_);
   }
   template <typename Message>
-  void WriteLocked(const Message& message) {
+  void WriteLocked(const Message& message) REQUIRES(mutex_) {
     writing_ = true;
     outgoing_ = WriteMessage(message);
     StartWrite(&outgoing_);
   }
   // Ends the call. Only the first call has an effect.
-  void EndLocked(const Status& why) {
+  void EndLocked(const Status& why) REQUIRES(mutex_) {
     if (ended_) return;
     ended_ = true;
     why_ = why;
@@ -55,18 +54,18 @@ class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
     context_->TryCancel();  // the write then ends
   }
 
-  std::mutex mutex_;  // guards all non-const members; held in functions named *Locked
-  bool ended_ = false;
-  grpc::ByteBuffer incoming_;
+  Mutex mutex_;
+  bool ended_ GUARDED_BY(mutex_) = false;
+  grpc::ByteBuffer incoming_ GUARDED_BY(mutex_);
 
  private:
-  void FinishLocked() { Finish(ToGrpc(why_, context_)); }
+  void FinishLocked() REQUIRES(mutex_) { Finish(ToGrpc(why_, context_)); }
 
   grpc::CallbackServerContext* const context_;
   OpenCalls* const calls_;
-  bool writing_ = false;
-  grpc::ByteBuffer outgoing_;
-  Status why_;
+  bool writing_ GUARDED_BY(mutex_) = false;
+  grpc::ByteBuffer outgoing_ GUARDED_BY(mutex_);
+  Status why_ GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::rpc

@@ -14,11 +14,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/rpc/endpoint.h"
 #include "src/rpc/leaky_bucket.h"
 #include "src/rpc/refusals.h"
@@ -41,8 +41,8 @@ std::array<Limited, kDescriptorsMax> connections;
 
 std::atomic<int64_t> waiting_calls = 0;
 std::atomic<bool> any_paused = false;
-std::mutex paused_mutex;
-std::vector<int> paused;  // descriptors of paused connections; guarded by paused_mutex
+Mutex paused_mutex;
+std::vector<int> paused GUARDED_BY(paused_mutex);  // descriptors of paused connections
 
 // Returns whether RepeatEvent works. Before Linux 4.18, SO_RCVLOWAT does not report waiting bytes,
 // and a connection would stop.
@@ -79,7 +79,7 @@ bool IsExcessive(const Limited& connection) {
 // Stops reading the connection until the next call is at the gate.
 void Pause(int descriptor) {
   {
-    std::lock_guard lock(paused_mutex);
+    MutexLock lock(paused_mutex);
     paused.push_back(descriptor);
     any_paused = true;
   }
@@ -218,7 +218,7 @@ void OnCallAtGate() {
   if (--waiting_calls > kWaitingCallsMax / 2 || !any_paused) return;
   std::vector<int> descriptors;
   {
-    std::lock_guard lock(paused_mutex);
+    MutexLock lock(paused_mutex);
     descriptors.swap(paused);
     any_paused = false;
   }

@@ -12,24 +12,24 @@ Rechecker::Rechecker(std::shared_ptr<Authorizer> authorizer, OpenCalls* calls, i
 
 Rechecker::~Rechecker() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     over_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   thread_.join();
 }
 
 void Rechecker::Run() {
   auto files = authorizer_->CurrentFiles();
   const auto interval = std::chrono::milliseconds(interval_ms_);
-  for (std::unique_lock lock(mutex_);;) {
-    if (changed_.wait_for(lock, interval, [this] { return over_; })) return;
-    lock.unlock();
+  for (ReleasableMutexLock lock(mutex_);;) {
+    if (changed_.WaitFor(mutex_, interval, [this]() REQUIRES(mutex_) { return over_; })) return;
+    lock.Unlock();
     authorizer_->TellRest();
     auto now = authorizer_->CurrentFiles();
     if (now != files) calls_->Recheck();
     files = std::move(now);
-    lock.lock();
+    lock.Lock();
   }
 }
 

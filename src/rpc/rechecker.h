@@ -1,12 +1,11 @@
 // Ends the open calls of callers that are no longer authorized. Private to rpc/.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "src/base/mutex.h"
 #include "src/rpc/authorizer.h"
 #include "src/rpc/open_calls.h"
 
@@ -28,9 +27,9 @@ class Rechecker {
   const std::shared_ptr<Authorizer> authorizer_;
   OpenCalls* const calls_;
   const int64_t interval_ms_;
-  std::mutex mutex_;  // guards over_
-  std::condition_variable changed_;
-  bool over_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  bool over_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

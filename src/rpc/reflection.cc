@@ -94,11 +94,11 @@ class ReflectionCall final : public ProbeCall {
       : ProbeCall(context, calls), names_(names) {}
 
   void Start() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ReadLocked();
   }
   void OnReadDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (ended_) return;
     if (!ok) return EndLocked(Status::Ok());
     if (incoming_.Length() > kRequestBytesMax) {
@@ -112,7 +112,7 @@ class ReflectionCall final : public ProbeCall {
   }
 
  private:
-  void WrittenLocked() override { ReadLocked(); }
+  void WrittenLocked() override REQUIRES(mutex_) { ReadLocked(); }
 
   const std::set<std::string>& names_;
 };

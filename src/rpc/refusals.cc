@@ -19,7 +19,7 @@ std::string More(int64_t count, const std::string& noun, const std::string& whos
 std::vector<std::string> Refusals::Tell(const std::string& caller, const std::string& what,
                                         int64_t now_s) {
   std::vector<std::string> out;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   RestLocked(now_s, &out);
   const bool room = lines_ < kAllMax;
   if (!room && !callers_.contains(caller)) {
@@ -37,7 +37,7 @@ std::vector<std::string> Refusals::Tell(const std::string& caller, const std::st
 
 std::vector<std::string> Refusals::Rest(int64_t now_s) {
   std::vector<std::string> out;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   RestLocked(now_s, &out);
   return out;
 }

@@ -6,10 +6,11 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "src/base/mutex.h"
 
 namespace espalier::rpc {
 
@@ -32,14 +33,15 @@ class Refusals {
   struct Count {
     int64_t calls = 0, lines = 0;
   };
-  void RestLocked(int64_t now_s, std::vector<std::string>* out);
+  void RestLocked(int64_t now_s, std::vector<std::string>* out) REQUIRES(mutex_);
 
   const std::string noun_;
-  std::mutex mutex_;  // guards all members below, which describe one second
-  int64_t second_ = 0;
-  int64_t lines_ = 0;
-  std::map<std::string, Count> callers_;  // callers with a line: at most kAllMax
-  int64_t others_ = 0;                    // calls of later callers
+  Mutex mutex_;
+  // The counts of one second.
+  int64_t second_ GUARDED_BY(mutex_) = 0;
+  int64_t lines_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Count> callers_ GUARDED_BY(mutex_);  // callers with a line: at most kAllMax
+  int64_t others_ GUARDED_BY(mutex_) = 0;                    // calls of later callers
 };
 
 // Writes to the audit log that the server ends a connection. The lines are limited for each host of

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "proto/espalier/v1/peer.grpc.pb.h"
+#include "src/base/mutex.h"
 #include "src/base/text.h"
 #include "src/rpc/call_status.h"
 #include "src/rpc/transport.h"
@@ -34,7 +34,7 @@ class SilenceLimit {
     Heard();
   }
   ~SilenceLimit() {
-    std::lock_guard lock(watched_->mutex);
+    MutexLock lock(watched_->mutex);
     watched_->context = nullptr;
   }
 
@@ -42,12 +42,12 @@ class SilenceLimit {
   void Heard() {
     uint64_t part;
     {
-      std::lock_guard lock(watched_->mutex);
+      MutexLock lock(watched_->mutex);
       part = ++watched_->part;
     }
     alarm_ = std::make_unique<grpc::Alarm>();
     alarm_->Set(Deadline(ms_), [watched = watched_, part](bool expired) {
-      std::lock_guard lock(watched->mutex);
+      MutexLock lock(watched->mutex);
       if (!expired || watched->part != part || watched->context == nullptr) return;
       watched->passed = true;
       watched->context->TryCancel();
@@ -55,17 +55,17 @@ class SilenceLimit {
   }
   // Returns OK, or kDeadlineExceeded if the time has passed.
   Status status() const {
-    std::lock_guard lock(watched_->mutex);
+    MutexLock lock(watched_->mutex);
     return watched_->passed ? DeadlineExceeded("nothing came for " + HumanDuration(ms_)) : Status();
   }
 
  private:
   struct Watched {
     explicit Watched(grpc::ClientContext* call) : context(call) {}
-    std::mutex mutex;              // guards all members below
-    grpc::ClientContext* context;  // null: the call has ended
-    uint64_t part = 0;             // number of the awaited part
-    bool passed = false;
+    Mutex mutex;
+    grpc::ClientContext* context GUARDED_BY(mutex);  // null: the call has ended
+    uint64_t part GUARDED_BY(mutex) = 0;             // number of the awaited part
+    bool passed GUARDED_BY(mutex) = false;
   };
   const int64_t ms_;
   const std::shared_ptr<Watched> watched_;
@@ -102,7 +102,7 @@ class Sending final : public grpc::ServerGenericBidiReactor,
   }
   void OnDone() override {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       done_ = true;
       alarm_.reset();
     }
@@ -125,13 +125,13 @@ class Sending final : public grpc::ServerGenericBidiReactor,
 
   // Gives the caller kSendTimeoutMs from now to send its request or to read the next part.
   void Limit() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     alarm_ = std::make_unique<grpc::Alarm>();
     ++limited_;
     alarm_->Set(Deadline(kSendTimeoutMs), [weak = weak_from_this(), part = limited_](bool expired) {
       const auto self = weak.lock();
       if (!expired || self == nullptr) return;
-      std::lock_guard lock(self->mutex_);
+      MutexLock lock(self->mutex_);
       if (!self->done_ && self->limited_ == part) self->context_->TryCancel();
     });
   }
@@ -143,10 +143,11 @@ class Sending final : public grpc::ServerGenericBidiReactor,
   StateOffers::Bytes state_;
   size_t at_ = 0;
   std::shared_ptr<Sending> self_;
-  std::mutex mutex_;  // guards all members below
-  bool done_ = false;
-  uint64_t limited_ = 0;  // number of calls of Limit; older alarms have no effect
-  std::unique_ptr<grpc::Alarm> alarm_;
+  Mutex mutex_;
+  bool done_ GUARDED_BY(mutex_) = false;
+  uint64_t limited_ GUARDED_BY(mutex_) =
+      0;  // number of calls of Limit; older alarms have no effect
+  std::unique_ptr<grpc::Alarm> alarm_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -154,23 +155,23 @@ class Sending final : public grpc::ServerGenericBidiReactor,
 void StateOffers::Offer(const MemberKey& key, StateOffer offer) {
   auto entry = std::make_shared<Entry>();
   entry->offer = std::move(offer);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   offers_[key] = std::move(entry);
 }
 
 void StateOffers::Withdraw(const MemberKey& key) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = offers_.find(key);
   if (found == offers_.end()) return;
   const std::shared_ptr<Entry> entry = found->second;
   offers_.erase(found);
-  idle_.wait(lock, [&] { return entry->encoding == 0; });
+  while (entry->encoding != 0) idle_.Wait(mutex_);
 }
 
 Result<StateOffers::Bytes> StateOffers::Encode(const MemberKey& key, const Caller& caller) {
   std::shared_ptr<Entry> entry;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto found = offers_.find(key);
     if (found == offers_.end()) return NotFound(Describe(key) + " offers no state here");
     entry = found->second;
@@ -186,10 +187,10 @@ Result<StateOffers::Bytes> StateOffers::Encode(const MemberKey& key, const Calle
   }
   Bytes bytes = entry->offer.encode();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     --entry->encoding;
   }
-  idle_.notify_all();
+  idle_.NotifyAll();
   return bytes;
 }
 

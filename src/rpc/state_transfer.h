@@ -2,14 +2,13 @@
 // call that fetches it. Private to rpc/; see PeerNetwork.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/rpc/gate.h"
 #include "src/rpc/peer_options.h"
 
@@ -37,9 +36,9 @@ class StateOffers {
     int encoding = 0;  // calls of `encode` in progress
   };
 
-  std::mutex mutex_;  // guards all members below
-  std::condition_variable idle_;
-  std::map<MemberKey, std::shared_ptr<Entry>> offers_;
+  Mutex mutex_;
+  CondVar idle_;
+  std::map<MemberKey, std::shared_ptr<Entry>> offers_ GUARDED_BY(mutex_);
 };
 
 Result<std::string> FetchState(const std::string& address, const MemberKey& key,

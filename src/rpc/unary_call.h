@@ -6,10 +6,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/rpc/call_status.h"
 #include "src/rpc/open_calls.h"
 #include "src/rpc/wire.h"
@@ -33,27 +33,27 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
 
   // Starts to read the request. Call once, after OpenCalls::Add.
   void Read() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (answered_) return;
-    LimitLocked([](UnaryCall* call) {
+    LimitLocked([](UnaryCall* call) REQUIRES(call->mutex_) {
       if (!call->requested_) call->AnswerLocked(DeadlineExceeded("no request arrived in time"), {});
     });
     StartRead(&incoming_);
   }
   // Sends the answer. Later calls have no effect. `fill` creates the response if the status is OK.
   void Answer(const Status& status, const std::function<void(Response*)>& fill = {}) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     AnswerLocked(status, fill);
   }
   // Returns false once the call is answered or cancelled.
   bool open() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return !answered_;
   }
   void End(const Status& why) override { Answer(why); }
   void OnReadDone(bool ok) override {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (answered_) return;
       requested_ = true;
       alarm_.reset();
@@ -64,7 +64,7 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
   void OnCancel() override { Answer(Cancelled("the caller disconnected")); }
   void OnDone() override {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       done_ = true;
       alarm_.reset();
     }
@@ -72,7 +72,7 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
   }
 
  private:
-  void AnswerLocked(Status status, const std::function<void(Response*)>& fill) {
+  void AnswerLocked(Status status, const std::function<void(Response*)>& fill) REQUIRES(mutex_) {
     if (answered_) return;
     answered_ = true;
     if (status.ok()) {
@@ -89,13 +89,13 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
     LimitLocked([](UnaryCall* call) { call->context_->TryCancel(); });
   }
   // Calls `expired`, with the mutex held, after the timeout. Replaces an earlier limit.
-  void LimitLocked(void (*expired)(UnaryCall*)) {
+  void LimitLocked(void (*expired)(UnaryCall*)) REQUIRES(mutex_) {
     alarm_ = std::make_unique<grpc::Alarm>();
     alarm_->Set(Deadline(calls_->limits().read_timeout_ms),
                 [weak = this->weak_from_this(), expired](bool rang) {
                   const auto self = weak.lock();
                   if (!rang || self == nullptr) return;
-                  std::lock_guard lock(self->mutex_);
+                  MutexLock lock(self->mutex_);
                   if (!self->done_) expired(self.get());
                 });
   }
@@ -104,11 +104,11 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
   OpenCalls* const calls_;
   const Start start_;
   grpc::ByteBuffer incoming_, outgoing_;
-  std::mutex mutex_;        // guards all members below
-  bool requested_ = false;  // the request has arrived
-  bool answered_ = false;
-  bool done_ = false;
-  std::unique_ptr<grpc::Alarm> alarm_;
+  Mutex mutex_;
+  bool requested_ GUARDED_BY(mutex_) = false;  // the request has arrived
+  bool answered_ GUARDED_BY(mutex_) = false;
+  bool done_ GUARDED_BY(mutex_) = false;
+  std::unique_ptr<grpc::Alarm> alarm_ GUARDED_BY(mutex_);
 };
 
 // Adds a call to `calls`, counted for `caller` (empty: not counted), and reads its request. If the

@@ -15,7 +15,7 @@ constexpr int64_t kWatchFlushTimeoutMs = 5'000;
 }  // namespace
 
 void WatchCall::Send(spec::JobUpdate update) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (ending_) return;
   if (!writing_) return StartLocked(update);
   if (!waiting_) {
@@ -54,24 +54,24 @@ void WatchCall::CloseLocked(const Status& why) {
 }
 
 void WatchCall::Close(const Status& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   CloseLocked(why);
 }
 
 void WatchCall::End(const Status& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   CloseLocked(why);
   if (finished_ || std::exchange(alarm_set_, true)) return;
   alarm_.Set(Deadline(kWatchFlushTimeoutMs), [weak = weak_from_this()](bool expired) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
-    std::lock_guard lock(self->mutex_);
+    MutexLock lock(self->mutex_);
     if (!self->done_) self->context_->TryCancel();  // ends the write in progress
   });
 }
 
 bool WatchCall::cancelled() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return cancelled_;
 }
 
@@ -82,13 +82,13 @@ void WatchCall::FinishLocked() {
 }
 
 void WatchCall::Read() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (ending_) return;
   request_alarm_.Set(Deadline(calls_->limits().read_timeout_ms),
                      [weak = weak_from_this()](bool expired) {
                        const auto self = weak.lock();
                        if (!expired || self == nullptr) return;
-                       std::lock_guard lock(self->mutex_);
+                       MutexLock lock(self->mutex_);
                        if (self->requested_ || self->done_) return;
                        self->CloseLocked(DeadlineExceeded("no request arrived in time"));
                      });
@@ -97,7 +97,7 @@ void WatchCall::Read() {
 
 void WatchCall::OnReadDone(bool ok) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     requested_ = true;
     request_alarm_.Cancel();
     if (ending_) return;
@@ -107,7 +107,7 @@ void WatchCall::OnReadDone(bool ok) {
 }
 
 void WatchCall::OnWriteDone(bool ok) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   writing_ = false;
   (void)calls_->Hold(this, 0);  // a Hold of 0 bytes always succeeds
   if (!ok) {
@@ -122,7 +122,7 @@ void WatchCall::OnWriteDone(bool ok) {
 }
 
 void WatchCall::OnCancel() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!ending_) why_ = Cancelled("the watcher disconnected");
   ending_ = cancelled_ = true;
   waiting_.reset();
@@ -131,7 +131,7 @@ void WatchCall::OnCancel() {
 
 void WatchCall::OnDone() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     done_ = true;
     alarm_.Cancel();
     request_alarm_.Cancel();

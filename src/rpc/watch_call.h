@@ -6,10 +6,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/coordinator_handler.h"
 #include "src/rpc/open_calls.h"
@@ -45,28 +45,28 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
   void OnDone() override;
 
  private:
-  void StartLocked(const spec::JobUpdate& update);
-  void CloseLocked(const Status& why);
-  void FinishLocked();
+  void StartLocked(const spec::JobUpdate& update) REQUIRES(mutex_);
+  void CloseLocked(const Status& why) REQUIRES(mutex_);
+  void FinishLocked() REQUIRES(mutex_);
 
   grpc::CallbackServerContext* const context_;
   OpenCalls* const calls_;
   const int64_t rows_max_;
   const Start start_;
   grpc::ByteBuffer incoming_;
-  std::mutex mutex_;  // guards all members below
-  grpc::ByteBuffer outgoing_;
-  std::optional<spec::JobUpdate> waiting_;  // set only while writing_
-  Status why_;
-  bool requested_ = false;  // the request has arrived
-  bool writing_ = false;
-  bool ending_ = false;
-  bool cancelled_ = false;
-  bool finished_ = false;
-  bool done_ = false;
-  bool alarm_set_ = false;
-  grpc::Alarm alarm_;          // timeout of End
-  grpc::Alarm request_alarm_;  // timeout of Read
+  Mutex mutex_;
+  grpc::ByteBuffer outgoing_ GUARDED_BY(mutex_);
+  std::optional<spec::JobUpdate> waiting_ GUARDED_BY(mutex_);  // set only while writing_
+  Status why_ GUARDED_BY(mutex_);
+  bool requested_ GUARDED_BY(mutex_) = false;  // the request has arrived
+  bool writing_ GUARDED_BY(mutex_) = false;
+  bool ending_ GUARDED_BY(mutex_) = false;
+  bool cancelled_ GUARDED_BY(mutex_) = false;
+  bool finished_ GUARDED_BY(mutex_) = false;
+  bool done_ GUARDED_BY(mutex_) = false;
+  bool alarm_set_ GUARDED_BY(mutex_) = false;
+  grpc::Alarm alarm_ GUARDED_BY(mutex_);          // timeout of End
+  grpc::Alarm request_alarm_ GUARDED_BY(mutex_);  // timeout of Read
 };
 
 // Returns the handler's reference to a WatchCall.

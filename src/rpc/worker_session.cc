@@ -39,7 +39,7 @@ WorkerSession::WorkerSession(cluster::SessionId id, grpc::CallbackServerContext*
 
 void WorkerSession::Send(grpc::ByteBuffer message) {
   const auto bytes = static_cast<int64_t>(message.Length());
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (ending_) return;
   if (bytes > limits_.message_bytes_max) {
     EndLocked(ResourceExhausted("a message of " + Bytes(bytes) +
@@ -61,7 +61,7 @@ void WorkerSession::Send(grpc::ByteBuffer message) {
 }
 
 void WorkerSession::End(const Status& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   EndLocked(why, true);
 }
 
@@ -89,7 +89,7 @@ void WorkerSession::BreakOffSoonLocked() {
   alarm_.Set(Deadline(kSessionFlushTimeoutMs), [weak = weak_from_this()](bool expired) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
-    std::lock_guard lock(self->mutex_);
+    MutexLock lock(self->mutex_);
     if (!self->done_) self->context_->TryCancel();
   });
 }
@@ -97,7 +97,7 @@ void WorkerSession::BreakOffSoonLocked() {
 void WorkerSession::OnReadDone(bool ok) {
   if (!ok) {
     const bool broken = context_->IsCancelled();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     EndLocked(broken ? Unavailable("the connection to the worker broke") : Status::Ok(), !broken);
     return;
   }
@@ -110,12 +110,12 @@ void WorkerSession::OnReadDone(bool ok) {
     }
   }
   if (!message.ok()) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     EndLocked(message.status(), false);
     return;
   }
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (ending_) return;
     unhandled_bytes_ += bytes;
     ++unhandled_messages_;
@@ -123,7 +123,7 @@ void WorkerSession::OnReadDone(bool ok) {
   handler_->OnWorkerMessage(
       id_, std::move(message).value(),
       MessageHold(nullptr, [self = shared_from_this(), bytes](void*) { self->Handled(bytes); }));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   paused_ = !MayReadLocked();
   if (!paused_ && !finished_) StartRead(&incoming_);
 }
@@ -158,7 +158,7 @@ bool WorkerSession::MayReadLocked() const {
 }
 
 void WorkerSession::Handled(int64_t bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   unhandled_bytes_ -= bytes;
   --unhandled_messages_;
   if (!paused_ || !MayReadLocked()) return;
@@ -167,7 +167,7 @@ void WorkerSession::Handled(int64_t bytes) {
 }
 
 void WorkerSession::OnWriteDone(bool ok) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const grpc::ByteBuffer* next = queue_.Written(ok);
   if (!ok) {
     EndLocked(Unavailable("the connection to the worker broke"), false);
@@ -179,14 +179,14 @@ void WorkerSession::OnWriteDone(bool ok) {
 }
 
 void WorkerSession::OnCancel() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   EndLocked(Unavailable("the connection to the worker broke"), false);
 }
 
 void WorkerSession::OnDone() {
   Status why;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     done_ = true;
     alarm_.Cancel();
     why = why_;

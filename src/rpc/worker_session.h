@@ -7,9 +7,9 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "src/base/mutex.h"
 #include "src/rpc/authorizer.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/coordinator_handler.h"
@@ -50,11 +50,11 @@ class WorkerSession final : public grpc::ServerGenericBidiReactor,
   void OnDone() override;
 
  private:
-  void EndLocked(const Status& why, bool flush);
-  void FinishLocked();
-  void BreakOffSoonLocked();
+  void EndLocked(const Status& why, bool flush) REQUIRES(mutex_);
+  void FinishLocked() REQUIRES(mutex_);
+  void BreakOffSoonLocked() REQUIRES(mutex_);
   void Handled(int64_t bytes);
-  bool MayReadLocked() const;
+  bool MayReadLocked() const REQUIRES(mutex_);
   // Returns OK if the name belongs to the caller and others can dial the address.
   Status CheckHello(const cluster::Hello& hello) const;
 
@@ -67,17 +67,17 @@ class WorkerSession final : public grpc::ServerGenericBidiReactor,
   const DoneCallback on_done_;
   grpc::ByteBuffer incoming_;
 
-  std::mutex mutex_;  // guards all members below
-  WriteQueue<grpc::ByteBuffer> queue_;
-  int64_t unhandled_bytes_ = 0;
-  int64_t unhandled_messages_ = 0;
-  bool paused_ = false;  // no read is in progress
-  Status why_;
-  bool ending_ = false;
-  bool finished_ = false;
-  bool done_ = false;
-  grpc::Alarm alarm_;
-  bool alarm_set_ = false;
+  Mutex mutex_;
+  WriteQueue<grpc::ByteBuffer> queue_ GUARDED_BY(mutex_);
+  int64_t unhandled_bytes_ GUARDED_BY(mutex_) = 0;
+  int64_t unhandled_messages_ GUARDED_BY(mutex_) = 0;
+  bool paused_ GUARDED_BY(mutex_) = false;  // no read is in progress
+  Status why_ GUARDED_BY(mutex_);
+  bool ending_ GUARDED_BY(mutex_) = false;
+  bool finished_ GUARDED_BY(mutex_) = false;
+  bool done_ GUARDED_BY(mutex_) = false;
+  grpc::Alarm alarm_ GUARDED_BY(mutex_);
+  bool alarm_set_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace espalier::rpc

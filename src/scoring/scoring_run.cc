@@ -9,7 +9,7 @@ namespace espalier::scoring {
 std::unique_ptr<Scorer> ScorerPool::Take() {
   model::PrepareComputeThread();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!free_.empty()) {
       auto scorer = std::move(free_.back());
       free_.pop_back();
@@ -20,7 +20,7 @@ std::unique_ptr<Scorer> ScorerPool::Take() {
 }
 
 void ScorerPool::Give(std::unique_ptr<Scorer> scorer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   free_.push_back(std::move(scorer));
 }
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/data/profile/table_scan.h"
 #include "src/scoring/scorer.h"
@@ -50,8 +50,8 @@ class ScorerPool {
 
  private:
   const TrainedModel& model_;
-  std::mutex mutex_;  // guards free_
-  std::vector<std::unique_ptr<Scorer>> free_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Scorer>> free_ GUARDED_BY(mutex_);
 };
 
 // Scores a piece and returns the number of its rows that became rejects.

@@ -85,6 +85,7 @@ Result<std::shared_ptr<const TlsMaterial>> Keychain::Read() const {
 
 Result<std::shared_ptr<Keychain>> Keychain::Open(const TlsFiles& files) {
   std::shared_ptr<Keychain> out(new Keychain(files));
+  MutexLock lock(out->mutex_);
   out->stamp_ = StampOf({files.ca, files.certificate, files.key});
   ESPALIER_ASSIGN_OR_RETURN(out->current_, out->Read());
   if (files.certificate.empty()) return out;
@@ -97,7 +98,7 @@ Result<std::shared_ptr<Keychain>> Keychain::Open(const TlsFiles& files) {
 void Keychain::TellExpiry(int64_t now_s) {
   constexpr int64_t kDayS = 86'400;
   const int64_t expires_s = Current()->expires_s;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (expires_s == 0 || (told_s_ <= now_s && now_s < told_s_ + kDayS)) return;
   told_s_ = now_s;
   const std::string notice = ExpiryNotice(files_.certificate, expires_s, now_s);
@@ -105,7 +106,7 @@ void Keychain::TellExpiry(int64_t now_s) {
 }
 
 std::shared_ptr<const TlsMaterial> Keychain::Current() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::string stamp = StampOf({files_.ca, files_.certificate, files_.key});
   if (stamp != stamp_) {
     stamp_ = std::move(stamp);
@@ -146,13 +147,14 @@ Result<std::shared_ptr<const std::vector<Token>>> TokenFile::Read() const {
 
 Result<std::shared_ptr<TokenFile>> TokenFile::Open(const std::string& path) {
   std::shared_ptr<TokenFile> out(new TokenFile(path));
+  MutexLock lock(out->mutex_);
   out->stamp_ = StampOf({path});
   ESPALIER_ASSIGN_OR_RETURN(out->current_, out->Read());
   return out;
 }
 
 std::shared_ptr<const std::vector<Token>> TokenFile::Current() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::string stamp = StampOf({path_});
   if (stamp == stamp_) return current_;
   stamp_ = std::move(stamp);

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/security/certificate.h"
 #include "src/security/memory_file.h"
@@ -64,15 +64,15 @@ class Keychain {
  private:
   explicit Keychain(TlsFiles files) : files_(std::move(files)) {}
   Result<std::shared_ptr<const TlsMaterial>> Read() const;
-  void ReadAgain();
+  void ReadAgain() REQUIRES(mutex_);
   Status Show(const TlsMaterial& material);
 
   const TlsFiles files_;
   std::unique_ptr<MemoryFile> shown_certificate_, shown_key_;  // null without a certificate
-  std::mutex mutex_;                                           // guards all members below
-  std::string stamp_;
-  int64_t told_s_ = 0;  // time of the last expiry check, in seconds since 1970
-  std::shared_ptr<const TlsMaterial> current_;
+  Mutex mutex_;
+  std::string stamp_ GUARDED_BY(mutex_);
+  int64_t told_s_ GUARDED_BY(mutex_) = 0;  // time of the last expiry check, in seconds since 1970
+  std::shared_ptr<const TlsMaterial> current_ GUARDED_BY(mutex_);
 };
 
 // The tokens that a coordinator accepts, from a file that may be replaced.
@@ -88,9 +88,9 @@ class TokenFile {
   Result<std::shared_ptr<const std::vector<Token>>> Read() const;
 
   const std::string path_;
-  std::mutex mutex_;  // guards all members below
-  std::string stamp_;
-  std::shared_ptr<const std::vector<Token>> current_;
+  Mutex mutex_;
+  std::string stamp_ GUARDED_BY(mutex_);
+  std::shared_ptr<const std::vector<Token>> current_ GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::security

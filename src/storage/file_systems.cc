@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <mutex>
 
+#include "src/base/mutex.h"
 #include "src/base/text.h"
 #include "src/storage/hadoop_config.h"
 #include "src/storage/hadoop_token.h"
@@ -139,7 +139,7 @@ class AnyFileSystem : public FileSystem {
                          "a path by /.reserved or .snapshot may lead to what is a secret of this "
                          "daemon; name the file by its usual path");
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::shared_ptr<const FileSystem>& known = remote_[uri.prefix];
     if (known != nullptr) return known;
     ESPALIER_ASSIGN_OR_RETURN(auto client, MakeWebHdfsClient(options_, uri));
@@ -161,8 +161,9 @@ class AnyFileSystem : public FileSystem {
   const std::vector<std::string> secrets_ = PathsOf(options_.secrets, false);  // secrets on an HDFS
   const std::shared_ptr<const FileSystem> local_ =
       MakeLocalFileSystem(PathsOf(options_.secrets, true));
-  mutable std::mutex mutex_;                                                 // guards remote_
-  mutable std::map<std::string, std::shared_ptr<const FileSystem>> remote_;  // by prefix
+  mutable Mutex mutex_;
+  // By prefix.
+  mutable std::map<std::string, std::shared_ptr<const FileSystem>> remote_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

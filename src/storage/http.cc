@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "src/base/check.h"
+#include "src/base/mutex.h"
 #include "src/storage/http_trust.h"
 
 namespace espalier::storage {
@@ -322,18 +323,18 @@ size_t HttpBody::Read(std::span<char> out) {
 struct HttpClient::Handles {
   // Handles between two calls. Each keeps its connections. The last one returned is used first,
   // because its connections are the most recent.
-  std::mutex mutex;  // guards idle
-  std::vector<Easy> idle;
+  Mutex mutex;
+  std::vector<Easy> idle GUARDED_BY(mutex);
 
   Easy Take() {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     if (idle.empty()) return MakeEasy();
     Easy easy = std::move(idle.back());
     idle.pop_back();
     return easy;
   }
   void GiveBack(Easy easy) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     if (idle.size() < kIdleHandlesMax) idle.push_back(std::move(easy));
   }
 };

@@ -8,14 +8,13 @@
 #include <atomic>
 #include <cctype>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
 
 #include "src/base/base64.h"
+#include "src/base/mutex.h"
 #include "src/base/text.h"
 #include "src/storage/kerberos_meanings.h"
 
@@ -197,10 +196,10 @@ std::atomic<int> left_behind{0};
 
 // One call of the library, shared with the thread that runs it.
 struct Call {
-  std::mutex mutex;  // guards result and abandoned
-  std::condition_variable ended;
-  std::optional<Result<std::string>> result;
-  bool abandoned = false;
+  Mutex mutex;
+  CondVar ended;
+  std::optional<Result<std::string>> result GUARDED_BY(mutex);
+  bool abandoned GUARDED_BY(mutex) = false;
 };
 
 Result<std::string> Limited(const std::string& doing, const KerberosLimits& limits,
@@ -213,14 +212,14 @@ Result<std::string> Limited(const std::string& doing, const KerberosLimits& limi
   const auto call = std::make_shared<Call>();
   std::thread([call, work = std::move(work)] {
     Result<std::string> result = work();
-    std::lock_guard lock(call->mutex);
+    MutexLock lock(call->mutex);
     call->result = std::move(result);
     if (call->abandoned) --left_behind;
-    call->ended.notify_one();
+    call->ended.NotifyOne();
   }).detach();
-  std::unique_lock lock(call->mutex);
-  const auto ended = [&] { return call->result.has_value(); };
-  for (int64_t waited = 0; !call->ended.wait_for(lock, kSlice, ended);) {
+  MutexLock lock(call->mutex);
+  const auto ended = [&]() REQUIRES(call->mutex) { return call->result.has_value(); };
+  for (int64_t waited = 0; !call->ended.WaitFor(call->mutex, kSlice, ended);) {
     waited += kSlice.count();
     if (waited_ms != nullptr) *waited_ms = waited;
     const bool cancelled = limits.cancelled && limits.cancelled();

@@ -5,12 +5,12 @@
 namespace espalier::storage {
 
 void TokenStore::Put(const std::string& prefix, std::string text) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   texts_[prefix] = std::move(text);
 }
 
 std::string TokenStore::Find(const std::string& prefix) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = texts_.find(prefix);
   return found == texts_.end() ? "" : found->second;
 }

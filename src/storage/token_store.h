@@ -6,8 +6,9 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
+
+#include "src/base/mutex.h"
 
 namespace espalier::storage {
 
@@ -30,8 +31,8 @@ class TokenStore {
 
  private:
   const std::function<void(const std::string& prefix)> ask_;
-  mutable std::mutex mutex_;                  // guards texts_
-  std::map<std::string, std::string> texts_;  // by prefix
+  mutable Mutex mutex_;
+  std::map<std::string, std::string> texts_ GUARDED_BY(mutex_);  // by prefix
 };
 
 }  // namespace espalier::storage

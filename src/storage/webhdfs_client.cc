@@ -185,7 +185,7 @@ Verdict WebHdfsClient::TryCreate(const Operation& operation, std::string_view co
     // A node with this address may have several names. Its bare address excludes it if it is the
     // only one.
     if (verdict.fate == CallFate::kOtherDataNode && !reply.peer_ip.empty()) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (suspects_.size() < kSuspectsMax) suspects_.emplace_back(reply.peer_ip, 4);
     }
     return verdict;
@@ -213,7 +213,7 @@ WebHdfsClient::Answer WebHdfsClient::Create(Operation operation, std::string_vie
     }
     // With all of its nodes excluded, the NameNode has none to offer.
     if (verdict.fate == CallFate::kAgain) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       suspects_.clear();
     }
     answer.maybe_done |= verdict.maybe_done;
@@ -246,7 +246,7 @@ WebHdfsClient::Range WebHdfsClient::OpenRange(const std::string& path, int64_t o
     if (range.body == nullptr) return range;
   } else {
     if (range.verdict.fate == CallFate::kAgain) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       suspects_.clear();  // with all nodes excluded, none is left
     }
     if (range.verdict.fate != CallFate::kDone) return range;
@@ -293,7 +293,7 @@ void WebHdfsClient::Suspect(const std::string& path, int64_t offset,
   if (name.empty()) return;
   LogWarning(prefix_ + ": the DataNode " + ToString(data_node) +
              " failed while it was read from; others are asked for");
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto& [known, left] : suspects_) {
     if (known == name) return void(left = kSuspectRequests);
   }
@@ -301,7 +301,7 @@ void WebHdfsClient::Suspect(const std::string& path, int64_t offset,
 }
 
 std::string WebHdfsClient::Excluded() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::string names;
   for (auto& [name, left] : suspects_) {
     --left;

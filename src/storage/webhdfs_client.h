@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/storage/http.h"
 #include "src/storage/name_nodes.h"
@@ -127,9 +127,10 @@ class WebHdfsClient {
   const WebHdfsLogin login_;
   mutable std::atomic<size_t> active_{0};  // NameNode that answered last
   mutable std::atomic<bool> reached_{false};
-  mutable std::atomic<Trouble> warned_{Trouble::kNone};        // reported and still active
-  mutable std::mutex mutex_;                                   // guards suspects_
-  mutable std::vector<std::pair<std::string, int>> suspects_;  // requests left to avoid each
+  mutable std::atomic<Trouble> warned_{Trouble::kNone};  // reported and still active
+  mutable Mutex mutex_;
+  // Names of DataNodes, and the number of requests left that avoid each.
+  mutable std::vector<std::pair<std::string, int>> suspects_ GUARDED_BY(mutex_);
 };
 
 // The attempts of one call: next NameNode, next wait, end.

@@ -98,7 +98,7 @@ void WebHdfsFile::WillRead(int64_t offset, int64_t length) const {
   const int64_t begin = std::max<int64_t>(offset, 0);
   if (begin >= info_.length || length <= 0) return;
   const int64_t end = begin + std::min(length, info_.length - begin);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   PushBounded(&announced_, {begin, end}, kAnnouncedMax);
 }
 
@@ -110,7 +110,7 @@ Status WebHdfsFile::CheckReadable() const {
 
 std::unique_ptr<RangeStream> WebHdfsFile::StreamAt(int64_t offset, int64_t wanted,
                                                    bool* announced) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   *announced = false;
   for (const Span& span : announced_) *announced |= span.begin <= offset && offset < span.end;
   for (auto i = streams_.begin(); i != streams_.end(); ++i) {
@@ -132,7 +132,7 @@ std::unique_ptr<RangeStream> WebHdfsFile::StreamAt(int64_t offset, int64_t wante
 
 void WebHdfsFile::Keep(std::unique_ptr<RangeStream> stream, bool announced) const {
   std::unique_ptr<RangeStream> dropped;  // closed after the lock is released
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const bool over = stream->position() == stream->end();
   // The end of an announced range is not the start of another long sequential read.
   if (!over || !announced) PushBounded(&ends_, stream->position(), kEndsMax);
@@ -149,7 +149,7 @@ void WebHdfsFile::Keep(std::unique_ptr<RangeStream> stream, bool announced) cons
 }
 
 size_t WebHdfsFile::FromBlock(int64_t offset, std::span<char> out) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const int64_t skipped = offset - block_offset_;
   if (skipped < 0 || skipped >= static_cast<int64_t>(block_.size())) return 0;
   const size_t n = std::min(out.size(), block_.size() - skipped);
@@ -158,7 +158,7 @@ size_t WebHdfsFile::FromBlock(int64_t offset, std::span<char> out) const {
 }
 
 bool WebHdfsFile::IsAlone(int64_t offset) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const Span& span : announced_) {
     if (span.begin < offset && offset < span.end) return false;
   }
@@ -175,7 +175,7 @@ Status WebHdfsFile::FetchBlock(int64_t offset) const {
   std::string block(std::min(size, stream->end() - offset), '\0');
   ESPALIER_RETURN_IF_ERROR(stream->Read(block));
   Keep(std::move(stream), announced);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   block_ = std::move(block);
   block_offset_ = offset;
   return {};

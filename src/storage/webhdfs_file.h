@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/storage/file_system.h"
 #include "src/storage/webhdfs_client.h"
 
@@ -83,12 +83,13 @@ class WebHdfsFile : public ReadableFile {
   const std::shared_ptr<const WebHdfsClient> client_;
   const std::string path_;
   const FileInfo info_;
-  mutable std::mutex mutex_;                                  // guards all members below
-  mutable std::deque<std::unique_ptr<RangeStream>> streams_;  // idle, oldest first
-  mutable std::deque<Span> announced_;                        // by WillRead, oldest first
-  mutable std::deque<int64_t> ends_;                          // ends of recent reads
-  mutable std::string block_;
-  mutable int64_t block_offset_ = 0;
+  mutable Mutex mutex_;
+  // Idle, oldest first.
+  mutable std::deque<std::unique_ptr<RangeStream>> streams_ GUARDED_BY(mutex_);
+  mutable std::deque<Span> announced_ GUARDED_BY(mutex_);  // by WillRead, oldest first
+  mutable std::deque<int64_t> ends_ GUARDED_BY(mutex_);    // ends of recent reads
+  mutable std::string block_ GUARDED_BY(mutex_);
+  mutable int64_t block_offset_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace espalier::storage

@@ -26,9 +26,9 @@ AsyncExchange::~AsyncExchange() {
 void AsyncExchange::Start(std::unique_ptr<collective::Links> links) { links_ = std::move(links); }
 
 void AsyncExchange::Abort(Status why) {
-  std::lock_guard listening(listener_mutex_);
+  MutexLock listening(listener_mutex_);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!failure_.ok()) return;
     failure_ = why;
   }
@@ -36,16 +36,16 @@ void AsyncExchange::Abort(Status why) {
 }
 
 bool AsyncExchange::broken() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return broken_;
 }
 
 void AsyncExchange::Listen(Listener listener) {
   std::vector<int32_t> waiting;
   {
-    std::lock_guard listening(listener_mutex_);
+    MutexLock listening(listener_mutex_);
     listener_ = std::make_shared<const Listener>(std::move(listener));
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!failure_.ok()) listener_->on_failed(failure_);
     for (size_t m = 0; m < incoming_.size(); ++m) {
       if (incoming_[m].waits) waiting.push_back(static_cast<int32_t>(m));
@@ -56,7 +56,7 @@ void AsyncExchange::Listen(Listener listener) {
 
 void AsyncExchange::Ignore() {
   {
-    std::lock_guard listening(listener_mutex_);
+    MutexLock listening(listener_mutex_);
     listener_.reset();
   }
   whole_.WaitUntilIdle();
@@ -66,8 +66,8 @@ void AsyncExchange::HandOver(int32_t member) {
   std::shared_ptr<const Listener> listener;
   Letter letter;
   {
-    std::lock_guard listening(listener_mutex_);
-    std::lock_guard lock(mutex_);
+    MutexLock listening(listener_mutex_);
+    MutexLock lock(mutex_);
     Incoming& in = incoming_[member];
     if (listener_ == nullptr || !in.waits) return;
     listener = listener_;
@@ -101,7 +101,7 @@ void AsyncExchange::OnMessage(collective::ReduceMessage message) {
   bool whole = false;
   Status taken;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     taken = TakeLocked(message, whole);
   }
   if (!taken.ok()) return Abort(taken.Wrap("the exchange broke down"));
@@ -155,12 +155,12 @@ Status AsyncExchange::TakeLocked(collective::ReduceMessage& m, bool& whole) {
 void AsyncExchange::OnBroken(Generation, uint32_t member, Status why) {
   const auto index = static_cast<int32_t>(member);
   {
-    std::lock_guard listening(listener_mutex_);
+    MutexLock listening(listener_mutex_);
     if (listener_ != nullptr && listener_->is_done && listener_->is_done(index)) return;
   }
   bool first = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     first = !std::exchange(broken_, true);
   }
   if (first && on_broken_) on_broken_(index, why);

@@ -17,10 +17,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/collective/message.h"
 #include "src/collective/message_filter.h"
@@ -91,7 +91,7 @@ class AsyncExchange final : public Exchange {
     bool begun = false, waits = false;  // waits: complete and not handled
     int64_t bytes = 0;
   };
-  Status TakeLocked(collective::ReduceMessage& message, bool& whole);
+  Status TakeLocked(collective::ReduceMessage& message, bool& whole) REQUIRES(mutex_);
   void HandOver(int32_t member);
 
   const collective::ReduceIdentity identity_;
@@ -101,15 +101,14 @@ class AsyncExchange final : public Exchange {
   const std::function<void(int32_t, const Status&)> on_broken_;
   std::unique_ptr<collective::Links> links_;
 
-  // Guards listener_. It is held during calls of the listener for failures and questions. Taken
-  // before mutex_.
-  std::mutex listener_mutex_;
-  std::shared_ptr<const Listener> listener_;
+  // Held during calls of the listener for failures and questions. Taken before mutex_.
+  Mutex listener_mutex_;
+  std::shared_ptr<const Listener> listener_ GUARDED_BY(listener_mutex_);
 
-  mutable std::mutex mutex_;        // guards all members below except whole_
-  std::vector<Incoming> incoming_;  // indexed by member
-  Status failure_;
-  bool broken_ = false;
+  mutable Mutex mutex_;
+  std::vector<Incoming> incoming_ GUARDED_BY(mutex_);  // indexed by member
+  Status failure_ GUARDED_BY(mutex_);
+  bool broken_ GUARDED_BY(mutex_) = false;
 
   EventDrain<int32_t> whole_;  // members whose letter is ready to be handed over
 };

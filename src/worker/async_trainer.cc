@@ -47,11 +47,11 @@ AsyncTrainer<T>::AsyncTrainer(training::StepMachine<T>& machine, AsyncOptions op
 template <typename T>
 void AsyncTrainer<T>::Fail(const Status& why) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (failure_.ok()) failure_ = why;
   }
   failed_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 template <typename T>
@@ -63,10 +63,10 @@ void AsyncTrainer<T>::Abort(Status why) {
 template <typename T>
 void AsyncTrainer<T>::TakeOrder(Letter order) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     order_ = std::move(order);
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 template <typename T>
@@ -116,9 +116,9 @@ Result<Letter> AsyncTrainer<T>::WaitForOrder() {
       if (std::exchange(events, newest) != newest) since_us = hooks_.now_us();
     }
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, std::chrono::microseconds(options_.report_interval_us),
-                        [this] { return order_ || !failure_.ok(); });
+      MutexLock lock(mutex_);
+      changed_.WaitFor(mutex_, std::chrono::microseconds(options_.report_interval_us),
+                       [this]() REQUIRES(mutex_) { return order_ || !failure_.ok(); });
       if (!failure_.ok()) return failure_;
       if (order_) return *std::exchange(order_, std::nullopt);
     }
@@ -227,7 +227,7 @@ Status AsyncTrainer<T>::ComputeEvaluation(const Letter& order, Letter& answer) {
   auto totals = work_.Evaluate(
       set, {&part, 1}, measured, [this] { return failed_.load(); }, report);
   if (totals.empty()) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return failure_;
   }
   answer.parts.push_back(
@@ -251,8 +251,9 @@ Result<AsyncEnd> AsyncTrainer<T>::End(const Letter& order) {
     server_->OnOffered();
     const int64_t since_us = hooks_.now_us();
     while (!server_->over()) {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, std::chrono::milliseconds(1), [this] { return !failure_.ok(); });
+      MutexLock lock(mutex_);
+      changed_.WaitFor(mutex_, std::chrono::milliseconds(1),
+                       [this]() REQUIRES(mutex_) { return !failure_.ok(); });
       if (!failure_.ok()) return failure_;
       if (hooks_.now_us() - since_us < options_.reduce_timeout_ms * 1000) continue;
       return DeadlineExceeded("not all members took the job's state within " +

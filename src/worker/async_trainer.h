@@ -13,13 +13,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/base/thread_pool.h"
 #include "src/training/step_machine.h"
@@ -113,10 +112,10 @@ class AsyncTrainer {
   std::atomic<uint64_t> switch_to_{0};
   std::atomic<bool> ends_early_{false};
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;  // guards all members below
-  std::condition_variable changed_;
-  std::optional<Letter> order_;
-  Status failure_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::optional<Letter> order_ GUARDED_BY(mutex_);
+  Status failure_ GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::worker

@@ -14,12 +14,11 @@
 
 #include <immintrin.h>
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/model/arithmetic.h"
 
 namespace espalier::worker {
@@ -33,49 +32,46 @@ class EventDrain {
   EventDrain& operator=(const EventDrain&) = delete;
 
   void Post(Event event) {
-    std::unique_lock lock(mutex_);
+    ReleasableMutexLock lock(mutex_);
     if (stopped_) return;
     events_.push_back(std::move(event));
-    if (!draining_) Drain(lock);
-  }
-
-  // Drops unhandled and later events, and waits for a handler in progress.
-  void Stop() {
-    std::unique_lock lock(mutex_);
-    stopped_ = true;
-    events_.clear();
-    idle_.wait(lock, [this] { return !draining_; });
-  }
-
-  // Waits until all posted events have been handled.
-  void WaitUntilIdle() {
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return !draining_; });
-  }
-
- private:
-  void Drain(std::unique_lock<std::mutex>& lock) {
+    if (draining_) return;
     draining_ = true;
     const unsigned int mode = _mm_getcsr();
     model::PrepareComputeThread();
     while (!events_.empty()) {
       Event next = std::move(events_.front());
       events_.pop_front();
-      lock.unlock();
+      lock.Unlock();
       handle_(next);
-      lock.lock();
+      lock.Lock();
     }
     _mm_setcsr(mode);
     draining_ = false;
-    idle_.notify_all();  // under the lock: the destructor may be waiting for this call
+    idle_.NotifyAll();  // under the lock: the destructor may be waiting for this call
   }
 
+  // Drops unhandled and later events, and waits for a handler in progress.
+  void Stop() {
+    MutexLock lock(mutex_);
+    stopped_ = true;
+    events_.clear();
+    while (draining_) idle_.Wait(mutex_);
+  }
+
+  // Waits until all posted events have been handled.
+  void WaitUntilIdle() {
+    MutexLock lock(mutex_);
+    while (draining_) idle_.Wait(mutex_);
+  }
+
+ private:
   const std::function<void(Event&)> handle_;
-  std::mutex mutex_;  // guards all members below
-  std::condition_variable idle_;
-  std::deque<Event> events_;
-  bool draining_ = false;  // a thread is handling events
-  bool stopped_ = false;
+  Mutex mutex_;
+  CondVar idle_;
+  std::deque<Event> events_ GUARDED_BY(mutex_);
+  bool draining_ GUARDED_BY(mutex_) = false;  // a thread is handling events
+  bool stopped_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace espalier::worker

@@ -144,12 +144,12 @@ JobMember<T>::~JobMember() {
 template <typename T>
 void JobMember<T>::Post(member::MemberEvent event) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (member::MemberAction& action : core_.Step(std::move(event), NowUs())) {
       PerformAtOnce(action);
     }
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 // Performs an action that must not wait for the job's thread, or keeps it for that thread.
@@ -188,8 +188,8 @@ void JobMember<T>::PerformAtOnce(member::MemberAction& action) {
 
 template <typename T>
 member::MemberAction JobMember<T>::NextAction() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !todo_.empty(); });
+  MutexLock lock(mutex_);
+  while (todo_.empty()) changed_.Wait(mutex_);
   member::MemberAction action = std::move(todo_.front());
   todo_.pop_front();
   return action;
@@ -221,7 +221,7 @@ member::EndRun JobMember<T>::Run(const member::TrainingOrder& order) {
     if (performed.ok()) continue;
     {
       // The other actions need what this one should have made.
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       std::erase_if(todo_, [](const member::MemberAction& other) {
         return !std::holds_alternative<member::Report>(other) &&
                !std::holds_alternative<member::EndRun>(other);
@@ -234,7 +234,7 @@ member::EndRun JobMember<T>::Run(const member::TrainingOrder& order) {
 // Sends the reports of events that came after the end of the run.
 template <typename T>
 void JobMember<T>::ReportTheRest() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const member::MemberAction& action : std::exchange(todo_, {})) {
     if (const auto* report = std::get_if<member::Report>(&action)) hooks_.report(report->message);
   }
@@ -242,19 +242,20 @@ void JobMember<T>::ReportTheRest() {
 
 template <typename T>
 bool JobMember<T>::interrupted() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return core_.interrupted();
 }
 
 template <typename T>
 void JobMember<T>::Pause(int64_t us) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::microseconds(us), [this] { return core_.interrupted(); });
+  MutexLock lock(mutex_);
+  changed_.WaitFor(mutex_, std::chrono::microseconds(us),
+                   [this]() REQUIRES(mutex_) { return core_.interrupted(); });
 }
 
 template <typename T>
 bool JobMember<T>::differs() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return core_.differs();
 }
 
@@ -277,7 +278,7 @@ void JobMember<T>::Perform(const member::CloseLinks&) {
 template <typename T>
 void JobMember<T>::EndRounds() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     trainer_ = nullptr;
   }
   links_.trainer.reset();
@@ -382,7 +383,7 @@ template <typename T>
 void JobMember<T>::JoinStaging() {
   std::thread last;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     last = std::move(staging_);
   }
   if (last.joinable()) last.join();

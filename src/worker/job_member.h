@@ -12,18 +12,17 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <variant>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/base/thread_pool.h"
 #include "src/cluster/messages.h"
@@ -149,10 +148,10 @@ class JobMember {
 
   // Returns the next action for the job's thread.
   member::MemberAction NextAction();
-  void PerformAtOnce(member::MemberAction& action);  // REQUIRES: mutex_ is held
-  void EndRounds();                                  // drops the trainer with its memory
+  void PerformAtOnce(member::MemberAction& action) REQUIRES(mutex_);
+  void EndRounds();  // drops the trainer with its memory
   void ReportTheRest();
-  void StartStaging(const member::StageRows& action);
+  void StartStaging(const member::StageRows& action) REQUIRES(mutex_);
   Status Stage(const member::StageRows& action);
   void JoinStaging();
 
@@ -225,17 +224,18 @@ class JobMember {
   std::optional<training::TrainingState<T>> agreed_;
   std::optional<rpc::MemberKey> offered_;
 
-  mutable std::mutex mutex_;  // guards all members below
-  std::condition_variable changed_;
-  member::MemberCore core_;
-  std::deque<member::MemberAction> todo_;    // for the job's thread
-  Trainer<T>* trainer_ = nullptr;            // of links_
-  AsyncTrainer<T>* loop_ = nullptr;          // set while one runs
-  Status abort_;                             // why the work of the present generation must end
-  Generation end_loop_;                      // generation that follows the loop, as ordered
-  bool end_job_ = false;                     // the loop's next step is the last one of the job
-  std::thread staging_;                      // newest; waits for the one before it
   std::atomic<uint64_t> staging_number_{0};  // of the newest StageRows; 0: stopped
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  member::MemberCore core_ GUARDED_BY(mutex_);
+  std::deque<member::MemberAction> todo_ GUARDED_BY(mutex_);  // for the job's thread
+  Trainer<T>* trainer_ GUARDED_BY(mutex_) = nullptr;          // of links_
+  AsyncTrainer<T>* loop_ GUARDED_BY(mutex_) = nullptr;        // set while one runs
+  Status abort_ GUARDED_BY(mutex_);          // why the work of the present generation must end
+  Generation end_loop_ GUARDED_BY(mutex_);   // generation that follows the loop, as ordered
+  bool end_job_ GUARDED_BY(mutex_) = false;  // the loop's next step is the last one of the job
+  std::thread staging_ GUARDED_BY(mutex_);   // newest; waits for the one before it
 };
 
 extern template class JobMember<float>;

@@ -79,7 +79,7 @@ void JobMember<T>::Perform(const member::NextRound& action) {
       std::make_unique<Trainer<T>>(machine_, OptionsOf(*action.place), row_source_, pool_,
                                    *links_.reducer, times_, HooksOf(action.place));
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     trainer_ = links_.trainer.get();
     if (!abort_.ok()) trainer_->Abort(abort_);
   }
@@ -162,20 +162,20 @@ void JobMember<T>::Perform(const member::RunLoop& action) {
   AsyncTrainer<T> loop(machine_, options, row_source_, pool_, *links_.exchange, times_,
                        AsyncHooksOf(action.place));
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     loop_ = &loop;
     if (end_job_) loop.EndEarly();
     if (end_loop_) loop.SwitchTo(end_loop_);
   }
   const auto end = CatchOutOfMemory([&]() -> Result<AsyncEnd> {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (!abort_.ok()) return abort_;
     }
     return loop.Run();
   });
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     loop_ = nullptr;
   }
   if (!end.ok()) return Post(member::LoopEnded{end.status()});

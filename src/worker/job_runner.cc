@@ -57,7 +57,7 @@ JobRunner::JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::St
       })),
       files_(MakeFiles(options_.storage, interrupted_, tokens_,
                        [this](const std::string& why) {
-                         std::lock_guard lock(waiting_mutex_);
+                         MutexLock lock(waiting_mutex_);
                          waiting_because_ = why;
                        })),
       cleaning_(MakeCleaningFiles(options_.storage, tokens_)),
@@ -73,7 +73,7 @@ JobRunner::~JobRunner() {
 }
 
 std::string JobRunner::waiting_because() const {
-  std::lock_guard lock(waiting_mutex_);
+  MutexLock lock(waiting_mutex_);
   return waiting_because_;
 }
 
@@ -92,46 +92,46 @@ void JobRunner::Keep(KeepOrder order) { GiveOrder(order); }
 
 void JobRunner::GiveOrder(Order order) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     next_ = std::move(order);
     interrupted_ = true;
     PostToMember(member::Interrupt{});
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void JobRunner::Proceed(const espalier::cluster::Proceed& order) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   proceed_ = order;
   PostToMember(member::ProceedCame{order});
 }
 
 void JobRunner::Prepare(member::TrainingOrder order) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (has_member() && !next_) return PostToMember(member::Prepare{order});
   }
   GiveOrder(std::move(order));
 }
 
 void JobRunner::SwitchTo(Generation next) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   PostToMember(member::SwitchTo{next});
 }
 
 void JobRunner::EndEarly(Generation generation) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   PostToMember(member::EndEarly{generation});
 }
 
 void JobRunner::Abort(Status why) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (aborted_.exchange(true)) return;
     interrupted_ = true;
     PostToMember(member::Interrupt{});
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   LogDebug(ToString(job_) + " ends here: " + why.ToString());
 }
 
@@ -148,8 +148,8 @@ void JobRunner::Report(cluster::FromWorker message) {
 }
 
 std::optional<JobRunner::Order> JobRunner::WaitForOrder() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return aborted_ || next_.has_value(); });
+  MutexLock lock(mutex_);
+  while (!aborted_ && !next_.has_value()) changed_.Wait(mutex_);
   if (aborted_) return std::nullopt;
   interrupted_ = false;
   PostToMember(member::Rearm{});

@@ -8,11 +8,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/bundle/writer_name.h"
 #include "src/cluster/message_filter.h"
@@ -151,9 +150,9 @@ class JobRunner {
   Status Finish(const cluster::StartTraining& order, int32_t self, const JobMember<T>& member,
                 const Trained& trained);
   void Report(cluster::FromWorker message);
-  // REQUIRES for the next three: mutex_ is held, or the caller is the job's thread.
+  void PostToMember(const member::MemberEvent& event) REQUIRES(mutex_);
+  // REQUIRES for the next two: mutex_ is held, or the caller is the job's thread.
   bool has_member() const { return member_.index() != 0; }
-  void PostToMember(const member::MemberEvent& event);
   template <typename T>
   JobMember<T>& member() {
     return *std::get<std::unique_ptr<JobMember<T>>>(member_);
@@ -164,8 +163,8 @@ class JobRunner {
   const std::string job_yaml_, request_id_;
   const std::shared_ptr<const spec::InputPlan> input_;
   std::atomic<bool> interrupted_{false};  // the current order must not continue
-  mutable std::mutex waiting_mutex_;  // guards the next; separate because storage calls hold locks
-  std::string waiting_because_;
+  mutable Mutex waiting_mutex_;           // separate because storage calls hold locks
+  std::string waiting_because_ GUARDED_BY(waiting_mutex_);
   const std::function<void(cluster::FromWorker)> report_;
   const std::shared_ptr<storage::TokenStore> tokens_;
   const std::unique_ptr<storage::FileSystem> files_;  // its waits end on interruption
@@ -190,12 +189,14 @@ class JobRunner {
   std::atomic<bool> aborted_{false};
   std::atomic<bool> over_{false};
 
-  std::mutex mutex_;  // guards all members below
-  std::condition_variable changed_;
-  std::optional<Order> next_;
-  std::set<bundle::WriterName> reserved_;
-  std::optional<espalier::cluster::Proceed> proceed_;
-  AnyJobMember member_;  // set once, by the job's thread
+  Mutex mutex_;
+  CondVar changed_;
+  std::optional<Order> next_ GUARDED_BY(mutex_);
+  std::set<bundle::WriterName> reserved_ GUARDED_BY(mutex_);
+  std::optional<espalier::cluster::Proceed> proceed_ GUARDED_BY(mutex_);
+  // Set once, by the job's thread while it holds mutex_. That thread reads it without the mutex,
+  // which GUARDED_BY cannot express. Other threads hold the mutex.
+  AnyJobMember member_;
 
   std::thread thread_;  // last: started when all other members exist
 };

@@ -71,7 +71,7 @@ Status JobRunner::MakeMember(const member::TrainingOrder& order) {
       JobMember<T>::Make(spec_, order.order.profile, options_.threads, peers_, std::move(hooks)));
   ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, model::ArithmeticId());
   checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   member_ = std::move(made);
   if (proceed_) PostToMember(member::ProceedCame{*proceed_});
   if (interrupted_) PostToMember(member::Interrupt{});
@@ -80,7 +80,7 @@ Status JobRunner::MakeMember(const member::TrainingOrder& order) {
 
 Status JobRunner::Reserve(const bundle::WriterName& writer) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     reserved_.insert(writer);
   }
   const Status made = bundle::ReserveOutput(*files_, spec_.output.path, writer);
@@ -93,7 +93,7 @@ Status JobRunner::Reserve(const bundle::WriterName& writer) {
 void JobRunner::ReleaseReserved() {
   std::set<bundle::WriterName> reserved;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     reserved.swap(reserved_);
   }
   if (reserved.empty()) return;

@@ -45,7 +45,7 @@ JobShards::JobShards(ShardCache* cache, std::shared_ptr<ShardCache::Table> table
       table_(std::move(table)) {}
 
 void JobShards::NoteParsed(int32_t shard) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ++parsed_;
   own_.insert(shard);
 }
@@ -53,7 +53,7 @@ void JobShards::NoteParsed(int32_t shard) {
 Status JobShards::TakeOver(const storage::FileSystem& files, int32_t shard) {
   const int32_t file = FileOf(shard);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (own_.contains(shard)) return {};
     taken_.insert(shard);
     if (checked_.contains(file)) return {};
@@ -61,7 +61,7 @@ Status JobShards::TakeOver(const storage::FileSystem& files, int32_t shard) {
   ESPALIER_ASSIGN_OR_RETURN(const auto open,
                             data::OpenUnchanged(files, input_->files[static_cast<size_t>(file)]));
   ESPALIER_RETURN_IF_ERROR(open->CheckReadable());
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   checked_.insert(file);
   return {};
 }
@@ -118,12 +118,12 @@ bool JobShards::FitsBeside(const spec::TableProfile& profile, const data::RowRan
 }
 
 int64_t JobShards::parsed() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return parsed_;
 }
 
 int64_t JobShards::taken() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return static_cast<int64_t>(taken_.size());
 }
 

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/data/profile/row_store.h"
 #include "src/storage/file_system.h"
@@ -64,11 +64,11 @@ class JobShards {
   const std::shared_ptr<const spec::InputPlan> input_;
   const std::shared_ptr<data::MemoryBudget> room_;
   const std::shared_ptr<ShardCache::Table> table_;
-  bool grows_ = true;         // more shards may be kept
-  mutable std::mutex mutex_;  // guards all members below
-  int64_t parsed_ = 0;
-  std::set<int32_t> own_, taken_;  // shards
-  std::set<int32_t> checked_;      // files
+  bool grows_ = true;  // more shards may be kept
+  mutable Mutex mutex_;
+  int64_t parsed_ GUARDED_BY(mutex_) = 0;
+  std::set<int32_t> own_ GUARDED_BY(mutex_), taken_ GUARDED_BY(mutex_);  // shards
+  std::set<int32_t> checked_ GUARDED_BY(mutex_);                         // files
 };
 
 }  // namespace espalier::worker

@@ -316,7 +316,7 @@ void LeafWork<T>::EvaluatePart(Evaluation& evaluation, const training::Evaluatio
     evaluation.on_progress(static_cast<double>(evaluation.rows_done) /
                            static_cast<double>(std::max<int64_t>(1, evaluation.rows_own)));
   }
-  std::lock_guard lock(evaluation_mutex_);
+  MutexLock lock(evaluation_mutex_);
   evaluation_passes_.push_back(std::move(pass));
 }
 
@@ -324,7 +324,7 @@ template <typename T>
 std::unique_ptr<model::LeafPass<T>> LeafWork<T>::TakeEvaluationPass(
     const model::NetworkShape& shape) {
   {
-    std::lock_guard lock(evaluation_mutex_);
+    MutexLock lock(evaluation_mutex_);
     const auto fits = [&](const auto& pass) {
       const model::NetworkShape& of = pass->shape();
       return of.fits == shape.fits && of.constant == shape.constant &&

@@ -14,11 +14,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/thread_pool.h"
 #include "src/collective/message.h"
 #include "src/collective/tree_reducer.h"
@@ -153,8 +153,8 @@ class LeafWork {
   std::vector<FoldRows> folds_;                              // one per own leaf, with folds
   std::vector<int64_t> pass_rows_;  // rows of each leaf in the present batch
   std::vector<std::vector<double>> leaf_stats_;
-  std::mutex evaluation_mutex_;  // guards evaluation_passes_
-  std::vector<std::unique_ptr<model::LeafPass<T>>> evaluation_passes_;
+  Mutex evaluation_mutex_;
+  std::vector<std::unique_ptr<model::LeafPass<T>>> evaluation_passes_ GUARDED_BY(evaluation_mutex_);
 };
 
 }  // namespace espalier::worker

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/base/thread_pool.h"
 #include "src/data/table/row_sample.h"
 #include "src/rpc/message_size.h"
@@ -31,11 +31,15 @@ class ProfilingRun {
         bytes_(shards.size()) {}
 
   Result<std::vector<data::ProfiledShard>> Run() {
-    last_us_ = part_us_ = hooks_.now_us();
+    {
+      MutexLock lock(mutex_);
+      last_us_ = part_us_ = hooks_.now_us();
+    }
     ComputePool pool(options_.threads);
     pool.ParallelFor(static_cast<int64_t>(shards_.size()), [this](int64_t i) { Profile(i); });
     if (aborted_) return Cancelled("the profiling pass was aborted");
     std::vector<data::ProfiledShard> out;
+    MutexLock lock(mutex_);
     for (size_t i = 0; i < results_.size(); ++i) {
       auto& r = results_[i];
       if (!r) continue;  // skipped after a bad one
@@ -67,7 +71,7 @@ class ProfilingRun {
     count(size);
     if (!result.ok()) return Take(i, result.status(), 0);
     if (auto* profile = std::get_if<spec::ShardProfile>(&result->result)) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       pruner_.Prune(&profile->sample);
     }
     const Result<int64_t> message_bytes = rpc::MeasureResult(input_, result->result);
@@ -76,7 +80,7 @@ class ProfilingRun {
   }
 
   void CountBytes(int64_t more) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     bytes_read_ += more;
     const int64_t now_us = hooks_.now_us();
     if (now_us - last_us_ < options_.report_interval_us) return;
@@ -85,7 +89,7 @@ class ProfilingRun {
   }
 
   void Take(int64_t i, Result<ShardOutcome> result, int64_t message_bytes) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!result.ok()) failed_ = true;
     results_[i] = std::move(result);
     bytes_[i] = message_bytes;
@@ -101,14 +105,14 @@ class ProfilingRun {
     if (due || sent_ == results_.size()) SendPart();
   }
 
-  void SendPart() {
+  void SendPart() REQUIRES(mutex_) {
     part_bytes_ = 0;
     if (part_.empty()) return;
     part_us_ = hooks_.now_us();
     hooks_.on_part(std::exchange(part_, {}));
   }
 
-  void KeepWithinBudget(ShardOutcome& shard) {
+  void KeepWithinBudget(ShardOutcome& shard) REQUIRES(mutex_) {
     const int64_t bytes = shard.rows.MemoryBytes();
     if (!shard.rows.spilled() && kept_bytes_ + bytes <= options_.rows_bytes_max) {
       kept_bytes_ += bytes;
@@ -127,14 +131,18 @@ class ProfilingRun {
   const ProfilingRunHooks& hooks_;
   std::atomic<bool> failed_{false};
 
-  std::mutex mutex_;  // guards all members below while the pool runs
-  std::vector<std::optional<Result<ShardOutcome>>> results_;  // indexed by place in shards_
-  std::vector<int64_t> bytes_;                                // size of each result in a message
-  size_t sent_ = 0;  // number of shards that are sent or in part_
-  data::SamplePruner pruner_;
-  cluster::ShardResults part_;
-  int64_t part_us_ = 0;  // time of the last part sent
-  int64_t part_bytes_ = 0, kept_bytes_ = 0, bytes_read_ = 0, last_us_ = 0;
+  Mutex mutex_;
+  // Indexed by place in shards_.
+  std::vector<std::optional<Result<ShardOutcome>>> results_ GUARDED_BY(mutex_);
+  std::vector<int64_t> bytes_ GUARDED_BY(mutex_);  // size of each result in a message
+  size_t sent_ GUARDED_BY(mutex_) = 0;             // number of shards that are sent or in part_
+  data::SamplePruner pruner_ GUARDED_BY(mutex_);
+  cluster::ShardResults part_ GUARDED_BY(mutex_);
+  int64_t part_us_ GUARDED_BY(mutex_) = 0;  // time of the last part sent
+  int64_t part_bytes_ GUARDED_BY(mutex_) = 0;
+  int64_t kept_bytes_ GUARDED_BY(mutex_) = 0;
+  int64_t bytes_read_ GUARDED_BY(mutex_) = 0;
+  int64_t last_us_ GUARDED_BY(mutex_) = 0;  // time of the last report of bytes read
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ Result<std::unique_ptr<storage::ReadableFile>> CachedFiles::Open(const std::stri
 
 Status CachedFiles::MayRead(const storage::ReadableFile& file) const {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (readable_.contains(file.info().path)) return {};
   }
   ESPALIER_RETURN_IF_ERROR(file.CheckReadable());
@@ -106,7 +106,7 @@ Status CachedFiles::MayRead(const storage::ReadableFile& file) const {
 }
 
 void CachedFiles::NoteReadable(const std::string& path) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   readable_.insert(path);
 }
 
@@ -118,19 +118,19 @@ ReadCache::~ReadCache() {
 }
 
 int64_t ReadCache::bytes() const {
-  std::shared_lock lock(mutex_);
+  ReaderMutexLock lock(mutex_);
   return bytes_;
 }
 
 int64_t ReadCache::BeginJob() {
-  std::unique_lock lock(mutex_);
+  WriterMutexLock lock(mutex_);
   full_ = false;
   living_.insert(++jobs_);
   return jobs_;
 }
 
 void ReadCache::EndJob(int64_t job) {
-  std::unique_lock lock(mutex_);
+  WriterMutexLock lock(mutex_);
   full_ = false;
   living_.erase(job);
   for (auto& [key, file] : files_) {
@@ -139,7 +139,7 @@ void ReadCache::EndJob(int64_t job) {
 }
 
 void ReadCache::Use(const Key& key, int64_t job) {
-  std::unique_lock lock(mutex_);
+  WriterMutexLock lock(mutex_);
   if (gave_up_ || options_.bytes_max == 0) return;
   Kept& file = files_[key];
   file.job = std::max(file.job, job);
@@ -165,14 +165,14 @@ ReadCache::Pieces ReadCache::PiecesOf(const Key& key, int64_t offset, int64_t le
 }
 
 bool ReadCache::Covers(const Key& key, int64_t offset, int64_t length) const {
-  std::shared_lock lock(mutex_);
+  ReaderMutexLock lock(mutex_);
   return !PiecesOf(key, offset, length).empty();
 }
 
 bool ReadCache::Read(const Key& key, int64_t offset, std::span<char> out) {
   std::string why;
   {
-    std::shared_lock lock(mutex_);
+    ReaderMutexLock lock(mutex_);
     const Pieces pieces = PiecesOf(key, offset, static_cast<int64_t>(out.size()));
     if (pieces.empty()) return false;
     const int64_t end = offset + static_cast<int64_t>(out.size());
@@ -192,7 +192,7 @@ bool ReadCache::Read(const Key& key, int64_t offset, std::span<char> out) {
     }
     if (why.empty()) return true;
   }
-  std::unique_lock lock(mutex_);
+  WriterMutexLock lock(mutex_);
   GiveUp(why);
   return false;
 }
@@ -214,20 +214,22 @@ std::vector<plan::Range> ReadCache::Missing(const Kept& file, plan::Range wanted
 
 void ReadCache::Keep(const Key& key, int64_t offset, std::span<const char> bytes) {
   Pieces places;
+  int fd = -1;  // never changes after its creation
   {
-    std::unique_lock lock(mutex_);
+    WriterMutexLock lock(mutex_);
     places = Reserve(key, {offset, offset + static_cast<int64_t>(bytes.size())});
     if (places.empty()) return;
     ++writing_;
+    fd = fd_;
   }
   // No other thread knows these places yet, so writing needs no lock.
   bool written = true;
   for (auto& [from, place] : places) {
     const char* const begin = bytes.data() + (from - offset);
-    written = written && WriteFully(fd_, place.at, begin, place.length);
+    written = written && WriteFully(fd, place.at, begin, place.length);
     place.crc32c = Crc32c(begin, static_cast<size_t>(place.length));
   }
-  std::unique_lock lock(mutex_);
+  WriterMutexLock lock(mutex_);
   --writing_;
   if (written) {
     Publish(key, places);
@@ -277,7 +279,7 @@ void ReadCache::Publish(const Key& key, const Pieces& places) {
 }
 
 bool ReadCache::MakeRoom(int64_t bytes) {
-  const auto fits = [&] {
+  const auto fits = [&]() REQUIRES(mutex_) {
     struct statvfs disk = {};
     if (bytes_ + bytes > options_.bytes_max || fstatvfs(fd_, &disk) != 0) return false;
     const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
@@ -315,7 +317,7 @@ void ReadCache::Drop(std::map<Key, Kept>::iterator file) {
 }
 
 void ReadCache::Expire() {
-  std::unique_lock lock(mutex_);
+  WriterMutexLock lock(mutex_);
   for (auto file = files_.begin(); file != files_.end();) {
     const auto next = std::next(file);
     const Kept& kept = file->second;

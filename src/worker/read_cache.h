@@ -19,14 +19,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/plan/rows.h"
 #include "src/storage/passing_files.h"
@@ -84,31 +83,31 @@ class ReadCache {
   // Returns the ranges of these bytes that are not kept, in order.
   static std::vector<plan::Range> Missing(const Kept& file, plan::Range wanted);
 
-  // The functions below REQUIRE the lock. Those that are not const require it for writing. PiecesOf
-  // returns the pieces that cover [offset, offset + length), or none if one is missing.
-  Pieces PiecesOf(const Key& key, int64_t offset, int64_t length) const;
+  // Returns the pieces that cover [offset, offset + length), or none if one is missing.
+  Pieces PiecesOf(const Key& key, int64_t offset, int64_t length) const REQUIRES_SHARED(mutex_);
   // Returns places in the cache file for the bytes that are not kept, or none if there is no room.
-  Pieces Reserve(const Key& key, plan::Range wanted);
-  void Publish(const Key& key, const Pieces& places);
-  bool MakeRoom(int64_t bytes);
+  Pieces Reserve(const Key& key, plan::Range wanted) REQUIRES(mutex_);
+  void Publish(const Key& key, const Pieces& places) REQUIRES(mutex_);
+  bool MakeRoom(int64_t bytes) REQUIRES(mutex_);
   // Frees a place that is not, or no longer, a piece.
-  void Free(const Piece& place);
-  void Drop(std::map<Key, Kept>::iterator file);
-  void GiveUp(const std::string& why);
+  void Free(const Piece& place) REQUIRES(mutex_);
+  void Drop(std::map<Key, Kept>::iterator file) REQUIRES(mutex_);
+  void GiveUp(const std::string& why) REQUIRES(mutex_);
 
   const ReadCacheOptions options_;
   const std::function<int64_t()> now_us_;
-  mutable std::shared_mutex mutex_;  // guards all members below and the pieces in the cache file
-  std::map<Key, Kept> files_;
-  int64_t jobs_ = 0;
-  std::set<int64_t> living_;  // running jobs
-  bool full_ = false;         // reset when a job begins or ends, or files are dropped
-  int64_t pieces_ = 0;        // number over all files
-  int64_t bytes_ = 0;         // disk space in use or reserved
-  int64_t end_ = 0;           // end of the cache file
-  int64_t writing_ = 0;       // calls that write to reserved places
-  bool gave_up_ = false;
-  int fd_ = -1;  // created at the first use
+  mutable SharedMutex mutex_;  // also guards the pieces in the cache file
+  std::map<Key, Kept> files_ GUARDED_BY(mutex_);
+  int64_t jobs_ GUARDED_BY(mutex_) = 0;
+  std::set<int64_t> living_ GUARDED_BY(mutex_);  // running jobs
+  // Reset when a job begins or ends, or files are dropped.
+  bool full_ GUARDED_BY(mutex_) = false;
+  int64_t pieces_ GUARDED_BY(mutex_) = 0;   // number over all files
+  int64_t bytes_ GUARDED_BY(mutex_) = 0;    // disk space in use or reserved
+  int64_t end_ GUARDED_BY(mutex_) = 0;      // end of the cache file
+  int64_t writing_ GUARDED_BY(mutex_) = 0;  // calls that write to reserved places
+  bool gave_up_ GUARDED_BY(mutex_) = false;
+  int fd_ GUARDED_BY(mutex_) = -1;  // created at the first use
 };
 
 // A job's files, read through the cache.
@@ -135,8 +134,9 @@ class CachedFiles final : public storage::PassingFiles {
   ReadCache& cache_;
   const int64_t job_;
   mutable std::atomic<int64_t> fetched_{0}, cached_{0};
-  mutable std::mutex mutex_;
-  mutable std::set<std::string> readable_;  // files that this job's user may read, as far as known
+  mutable Mutex mutex_;
+  // Files that this job's user may read, as far as known.
+  mutable std::set<std::string> readable_ GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::worker

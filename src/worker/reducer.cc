@@ -27,14 +27,14 @@ void Reducer::Start(std::unique_ptr<collective::Links> links) { links_ = std::mo
 
 void Reducer::BeginRound(uint64_t round, collective::RoundShape shape) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     totals_.assign(shape.size(), {});
     missing_ = shape.size();
     missing_members_.reset();
   }
   if (alone()) return;
   {
-    std::lock_guard lock(count_mutex_);
+    MutexLock lock(count_mutex_);
     ++rounds_begun_;
   }
   events_.Post(Begin{round, std::move(shape)});
@@ -50,13 +50,14 @@ void Reducer::Contribute(uint32_t bucket, collective::Payload own_nodes) {
 
 Result<std::vector<collective::Payload>> Reducer::WaitTotals(int64_t timeout_ms) {
   constexpr auto kAnswerLimit = std::chrono::seconds(1);
-  std::unique_lock lock(mutex_);
-  const auto over = [this] { return !failure_.ok() || missing_ == 0; };
-  if (!changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), over)) {
-    lock.unlock();
+  ReleasableMutexLock lock(mutex_);
+  const auto over = [this]() REQUIRES(mutex_) { return !failure_.ok() || missing_ == 0; };
+  if (!changed_.WaitFor(mutex_, std::chrono::milliseconds(timeout_ms), over)) {
+    lock.Unlock();
     events_.Post(WhoIsMissing{});
-    lock.lock();
-    changed_.wait_for(lock, kAnswerLimit, [this] { return missing_members_.has_value(); });
+    lock.Lock();
+    changed_.WaitFor(mutex_, kAnswerLimit,
+                     [this]() REQUIRES(mutex_) { return missing_members_.has_value(); });
   }
   if (missing_ == 0) return std::exchange(totals_, {});
   if (!failure_.ok()) return failure_;
@@ -71,21 +72,21 @@ Result<std::vector<collective::Payload>> Reducer::WaitTotals(int64_t timeout_ms)
 
 void Reducer::Abort(Status why) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (failure_.ok()) failure_ = std::move(why);
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool Reducer::broken() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return broken_;
 }
 
 void Reducer::OnMessage(collective::ReduceMessage message) {
   Status fits;
   {
-    std::lock_guard lock(count_mutex_);
+    MutexLock lock(count_mutex_);
     fits = CountLocked(message);
   }
   if (fits.ok()) return events_.Post(std::move(message));
@@ -111,7 +112,7 @@ Status Reducer::CountLocked(const collective::ReduceMessage& message) {
 void Reducer::OnBroken(Generation, uint32_t member, Status why) {
   bool first = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     first = !std::exchange(broken_, true);
   }
   if (first && on_broken_) on_broken_(static_cast<int32_t>(member), why);
@@ -128,10 +129,10 @@ void Reducer::Handle(Event& event) {
     Perform(reducer_.OnMessage(std::move(*message)));
   } else {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       missing_members_ = reducer_.Missing();
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 }
 
@@ -144,11 +145,11 @@ void Reducer::Perform(collective::ReduceActions actions) {
 void Reducer::Deliver(uint32_t bucket, collective::Payload payload) {
   bool complete = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     totals_[bucket] = std::move(payload);
     complete = --missing_ == 0;
   }
-  if (complete) changed_.notify_all();
+  if (complete) changed_.NotifyAll();
 }
 
 }  // namespace espalier::worker

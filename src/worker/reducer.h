@@ -14,16 +14,15 @@
 // thread.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/collective/tree_reducer.h"
 #include "src/worker/event_drain.h"
@@ -79,7 +78,7 @@ class Reducer final : public Exchange {
   using Event = std::variant<Begin, Own, collective::ReduceMessage, WhoIsMissing>;
 
   // Returns OK if that member may have sent this much by now.
-  Status CountLocked(const collective::ReduceMessage& message);
+  Status CountLocked(const collective::ReduceMessage& message) REQUIRES(count_mutex_);
   void Handle(Event& event);
   void Perform(collective::ReduceActions actions);
   void Deliver(uint32_t bucket, collective::Payload payload);
@@ -95,17 +94,18 @@ class Reducer final : public Exchange {
 
   EventDrain<Event> events_;  // limited by the protocol: a round's buckets on each edge
 
-  std::mutex count_mutex_;  // guards the two members below
-  int64_t rounds_begun_ = 0;
-  std::vector<int64_t> received_bytes_;  // indexed by member
+  Mutex count_mutex_;
+  int64_t rounds_begun_ GUARDED_BY(count_mutex_) = 0;
+  std::vector<int64_t> received_bytes_ GUARDED_BY(count_mutex_);  // indexed by member
 
-  mutable std::mutex mutex_;  // guards all members below
-  std::condition_variable changed_;
-  std::vector<collective::Payload> totals_;
-  size_t missing_ = 0;
-  std::optional<std::vector<int32_t>> missing_members_;  // answer to WhoIsMissing
-  Status failure_;
-  bool broken_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<collective::Payload> totals_ GUARDED_BY(mutex_);
+  size_t missing_ GUARDED_BY(mutex_) = 0;
+  // Answer to WhoIsMissing.
+  std::optional<std::vector<int32_t>> missing_members_ GUARDED_BY(mutex_);
+  Status failure_ GUARDED_BY(mutex_);
+  bool broken_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace espalier::worker

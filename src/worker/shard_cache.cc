@@ -63,8 +63,8 @@ class ShardCache::Table {
 std::shared_ptr<ShardCache::Table> ShardCache::Use(const spec::JobSpec& job,
                                                    std::shared_ptr<const spec::InputPlan> input) {
   const spec::JobSpec decoding = DecodingOf(job);
-  std::lock_guard lock(mutex_);
-  std::erase_if(tables_, [&](const std::shared_ptr<Table>& table) {
+  MutexLock lock(mutex_);
+  std::erase_if(tables_, [&](const std::shared_ptr<Table>& table) REQUIRES(mutex_) {
     if (table.use_count() > 1 || table->OfFiles(*input)) return false;
     bytes_ -= table->bytes_;
     return true;
@@ -80,14 +80,14 @@ std::shared_ptr<ShardCache::Table> ShardCache::Use(const spec::JobSpec& job,
 }
 
 std::shared_ptr<const KeptShard> ShardCache::Find(const Table& table, int32_t shard) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto at = table.shards_.find(shard);
   return at == table.shards_.end() ? nullptr : at->second;
 }
 
 std::shared_ptr<const KeptShard> ShardCache::Keep(Table& table, KeptShard& shard) {
   const int64_t bytes = BytesOf(shard);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (table.given_up_ || bytes_ + bytes > options_.bytes_max) return nullptr;
   const auto [at, added] = table.shards_.try_emplace(shard.profile.shard);
   if (!added) return nullptr;
@@ -101,7 +101,7 @@ std::shared_ptr<const KeptShard> ShardCache::Keep(Table& table, KeptShard& shard
 void ShardCache::Clear() {
   std::vector<std::shared_ptr<Table>> tables;  // freed after the lock is released
   std::vector<std::map<int32_t, std::shared_ptr<const KeptShard>>> shards;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   tables.swap(tables_);
   for (const auto& table : tables) {
     shards.push_back(std::exchange(table->shards_, {}));
@@ -112,9 +112,9 @@ void ShardCache::Clear() {
 }
 
 void ShardCache::Expire() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const int64_t now_us = now_us_();
-  std::erase_if(tables_, [&](const std::shared_ptr<Table>& table) {
+  std::erase_if(tables_, [&](const std::shared_ptr<Table>& table) REQUIRES(mutex_) {
     if (table.use_count() > 1) {
       table->used_us_ = now_us;
       return false;
@@ -126,7 +126,7 @@ void ShardCache::Expire() {
 }
 
 int64_t ShardCache::bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return bytes_;
 }
 

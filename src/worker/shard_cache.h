@@ -18,9 +18,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/data/profile/profile_shard.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -68,9 +68,9 @@ class ShardCache {
  private:
   const ShardCacheOptions options_;
   const std::function<int64_t()> now_us_;
-  mutable std::mutex mutex_;  // guards the next members and the content of the tables
-  std::vector<std::shared_ptr<Table>> tables_;
-  int64_t bytes_ = 0;
+  mutable Mutex mutex_;  // also guards the content of the tables
+  std::vector<std::shared_ptr<Table>> tables_ GUARDED_BY(mutex_);
+  int64_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace espalier::worker

@@ -69,7 +69,7 @@ Trainer<T>::Trainer(training::StepMachine<T>& machine, TrainerOptions options,
 template <typename T>
 void Trainer<T>::Abort(Status why) {
   {
-    std::lock_guard lock(abort_mutex_);
+    MutexLock lock(abort_mutex_);
     if (abort_reason_.ok()) abort_reason_ = why;
   }
   aborted_ = true;
@@ -78,7 +78,7 @@ void Trainer<T>::Abort(Status why) {
 
 template <typename T>
 member::Failed Trainer<T>::Aborted() {
-  std::lock_guard lock(abort_mutex_);
+  MutexLock lock(abort_mutex_);
   return {abort_reason_};
 }
 

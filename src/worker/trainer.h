@@ -15,12 +15,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <variant>
 #include <vector>
 
 #include "src/base/ids.h"
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/base/thread_pool.h"
 #include "src/member/member_core.h"
@@ -141,8 +141,8 @@ class Trainer {
   double rows_per_second_ = 0;
 
   std::atomic<bool> aborted_{false};
-  std::mutex abort_mutex_;  // guards abort_reason_
-  Status abort_reason_;
+  Mutex abort_mutex_;
+  Status abort_reason_ GUARDED_BY(abort_mutex_);
 };
 
 }  // namespace espalier::worker

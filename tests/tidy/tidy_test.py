@@ -148,6 +148,15 @@ class TidyTest(unittest.TestCase):
         self.assert_clean("src/rpc/a.cc", "auto d = std::chrono::system_clock::now();\n")
         self.assert_clean("src/base/a.cc", "OnExit(1);\nint b = step_time(3);\n")
 
+    def test_a_mutex_is_one_that_states_what_it_guards(self):
+        for words in ("std::mutex m;", "std::shared_mutex m;", "std::condition_variable c;",
+                      "std::lock_guard lock(m);", "std::unique_lock lock(m);",
+                      "std::recursive_mutex m;", "std::condition_variable_any c;"):
+            self.assert_found("mutex", "src/worker/a.cc", "\n" + words + "\n", 2)
+        self.assert_clean("src/base/mutex.h", HEADER + "std::mutex m;\n")
+        self.assert_clean("src/worker/a.cc", "// std::mutex\nMutex m;\nstd::once_flag once;\n")
+        self.assert_clean("tests/worker/a.cc", "std::mutex m;\n")
+
     def test_libm_is_banned_in_the_model(self):
         for call in ("std::exp(x)", "expf(x)", "std::tanh(x)", "pow(x, 2)", "log1p(x)",
                      "std::cos (x)", "erff(x)", "Eigen::numext::exp(x)"):

@@ -131,6 +131,8 @@ class Run:
                                              "ESPALIER_TEST_SCALE=%d" % LONG_SCALE])
         elif name == "alone":
             self.command(name, ["python3", "tools/lib/compile_alone.py"])
+            self.command(name + ": clang", ["tools/setup", "--fuzz"])
+            self.command(name, ["python3", "tools/lib/thread_safety.py"])
         elif name == "hdfs":
             self.hdfs()
         elif name == "e2e-asan":

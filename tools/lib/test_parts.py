@@ -62,8 +62,8 @@ PARTS = [
     Part("thorough", "Catch2 tests under both sanitizers with all checks: all rooms", 1200, False,
          CPP, ("asan",)),
     Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),
-    Part("alone", "each C++ file that the build compiles after another, compiled by itself", 600,
-         False, CPP),
+    Part("alone", "each C++ file that the build compiles after another, compiled by itself; what "
+         "mutexes guard, by clang", 720, False, CPP),
     Part("e2e-long", "end-to-end tests marked long", 900, False, E2E + PAGES),
     Part("e2e-asan", "attacks on daemons with both sanitizers", 900, False, E2E),
     Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK + ("docs/spark.md",),

@@ -138,6 +138,7 @@ Status RowLoader::Reserve() {
                       ? 0
                       : std::max<int64_t>(options_.spill_bytes_max - store_->spill_bytes_, 0);
   if (store_->sparse_) {
+    MutexLock lock(mutex_);
     records_expected_ = RecordBytes();
     const int64_t in_memory = std::min(records_expected_, memory);
     if (records_expected_ - in_memory > spill) return TooLittle(records_expected_);
@@ -280,7 +281,7 @@ int64_t RowLoader::RecordBytes() const {
 }
 
 Result<uint8_t*> RowLoader::TakeRecords(int64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (bytes > free_bytes_) {
     const int64_t beyond = kSlabBytesMin * static_cast<int64_t>(store_->slabs_.size() + 1);
     const int64_t slab_bytes = std::min(std::max(records_expected_, beyond), kSlabBytesMax);

@@ -17,11 +17,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 #include "src/data/features/feature_encoder.h"
 #include "src/data/features/vocabulary.h"
@@ -174,10 +174,10 @@ class RowLoader {
   std::unique_ptr<RowStore> store_;
   std::unique_ptr<MemoryBudget> room_;  // for reading
   std::unique_ptr<ShardReader> reader_;
-  std::mutex mutex_;              // guards, during loading, the store's slabs and bytes, and:
-  int64_t records_expected_ = 0;  // bytes of records without a slab so far
-  uint8_t* free_ = nullptr;       // part of the last slab without records
-  int64_t free_bytes_ = 0;
+  Mutex mutex_;  // also guards, during loading, the store's slabs and bytes
+  int64_t records_expected_ GUARDED_BY(mutex_) = 0;  // bytes of records without a slab so far
+  uint8_t* free_ GUARDED_BY(mutex_) = nullptr;       // part of the last slab without records
+  int64_t free_bytes_ GUARDED_BY(mutex_) = 0;
 };
 
 // Loads all rows at once, on this thread. Takes shards with rows in `decoded` from there and frees
