@@ -369,6 +369,7 @@ class CoordinatorCore : CoordinatorRecords {
   bool HeedNumbers(SessionId id, const Hello& hello);
   void HeedGeneration(JobRecord& job, Generation seen);
   static GenerationStarted StartOf(const JobRecord& job);
+  GenerationStarted StartOfPlan(const JobRecord& job) const;
   // Returns a job to the queue. It repeats its profiling pass unless the profile is complete.
   void QueueAgain(JobRecord& job);
 

@@ -129,15 +129,21 @@ void CoordinatorCore::OrderPlanIfReady(JobRecord& job) {
     return;
   }
   plan.ordered = true;
-  GenerationStarted started{job.snapshot.job, plan.generation,         {},
-                            plan.leaves,      job.snapshot.started_ms, job.arithmetic_id};
-  for (WorkerId id : plan.workers) {
-    const Worker& member = *FindWorker(id);
-    started.members.push_back({id, member.hello.name, member.hello.address});
-  }
-  out_.persist.push_back(std::move(started));
+  out_.persist.push_back(StartOfPlan(job));
   Met(job);
   for (const MemberState& m : job.members) SendSwitch(job, *FindWorker(m.member.worker));
+}
+
+// Returns the journal entry of the planned generation.
+GenerationStarted CoordinatorCore::StartOfPlan(const JobRecord& job) const {
+  const Plan& plan = *job.plan;
+  GenerationStarted started{job.snapshot.job, plan.generation,         {},
+                            plan.leaves,      job.snapshot.started_ms, job.arithmetic_id};
+  for (const WorkerId id : plan.workers) {
+    const Worker& member = workers_.at(id);
+    started.members.push_back({id, member.hello.name, member.hello.address});
+  }
+  return started;
 }
 
 void CoordinatorCore::SendSwitch(const JobRecord& job, const Worker& worker) {

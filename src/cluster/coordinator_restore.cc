@@ -377,6 +377,11 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       if (s.training_ms != 0) out.push_back(trains);
       out.push_back(StartOf(job));  // these members may not all have been ready yet
       if (job.met && !job.outdated && !job.reverts) out.push_back(trains);
+      // The members may be in an ordered generation already, and only this entry names them all.
+      if (job.plan && job.plan->ordered) {
+        out.push_back(StartOfPlan(job));
+        out.push_back(trains);
+      }
     }
     if (!spec::IsFinal(s.state) && job.merges_tried != 0) {
       out.push_back(MergeTried{id, job.merges_tried});

@@ -251,9 +251,12 @@ void CoordinatorPlayer::Pass(int64_t ms) {
 }
 
 // Starts another coordinator with the journal, except the newest `lost=N` entries. Checks that the
-// entries of Remember have the same effect as the whole journal.
+// entries of Remember, of this coordinator and of the one before, have the same effect as the whole
+// journal.
 void CoordinatorPlayer::Restart(const Command& c) {
-  journal_.resize(journal_.size() - static_cast<size_t>(c.Number("lost", 0)));
+  const int64_t lost = c.Number("lost", 0);
+  const std::vector<JournalEntry> living = core_->Remember();
+  journal_.resize(journal_.size() - static_cast<size_t>(lost));
   for (auto& [id, stream] : streams_) stream.open = false;
   CoordinatorCoreOptions options = options_;
   options.incarnation = {static_cast<uint64_t>(c.Number("incarnation", 8))};
@@ -275,6 +278,7 @@ void CoordinatorPlayer::Restart(const Command& c) {
   };
   const auto all = outline(journal_);
   journal_ = core_->Remember();
+  ESPALIER_CHECK(lost > 0 || outline(living) == all, "a living coordinator remembers other things");
   ESPALIER_CHECK(outline(journal_) == all, "what is remembered is not what was journalled");
   Feed(Tick{});
 }
