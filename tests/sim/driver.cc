@@ -54,14 +54,14 @@ constexpr int64_t kMs = 1000, kSecond = 1'000'000;
 }  // namespace
 
 void World::ChooseFaults() {
-  for (bool& on : enabled_) on = dice.Once(3);
-  if (dice.Once(4)) enabled_.fill(true);
+  for (size_t f = 0; f < kFaults; ++f) enabled_.set(f, dice.Once(3));
+  if (dice.Once(4)) enabled_.set();
   // These faults stop the progress of all jobs, so they are rarer.
   for (const Fault f :
        {Fault::kAllWorkersLost, Fault::kCoordinatorCrash, Fault::kJournalFull,
         Fault::kTwoCoordinators, Fault::kCrashBeforeJournal, Fault::kCrashAfterJournal,
         Fault::kCrashBetweenSends, Fault::kTornJournal}) {
-    enabled_[static_cast<size_t>(f)] = enabled_[static_cast<size_t>(f)] && dice.Once(3);
+    enabled_.set(static_cast<size_t>(f), Enabled(f) && dice.Once(3));
   }
   gap_ = 20 << dice.Below(4);
   boundary_ = 300 << dice.Below(3);
@@ -72,20 +72,29 @@ void World::ChooseFaults() {
   checkpoints_ = dice.Once(2);
   corrupting_ = dice.Once(12);
   const bool was_slow = Enabled(Fault::kSlowMember), was_delayed = Enabled(Fault::kDelay);
-  if (corrupting_) enabled_.fill(false);
-  const auto set = [this](Fault f, bool on) { enabled_[static_cast<size_t>(f)] = on; };
+  if (corrupting_) enabled_.reset();
+  const auto set = [this](Fault f, bool on) { enabled_.set(static_cast<size_t>(f), on); };
   set(Fault::kBitFlipped, corrupting_);
   set(Fault::kChunkCorrupted, corrupting_);
   set(Fault::kSlowMember, was_slow);
   set(Fault::kDelay, was_delayed);
+  if (!options.faults) return;
+  enabled_ = *options.faults;
+  corrupting_ = Enabled(Fault::kBitFlipped) || Enabled(Fault::kChunkCorrupted);
 }
 
 bool World::Strikes(Fault fault) {
   if (!faulty_ || !Enabled(fault)) return false;
   int64_t odds = 60;
   if (fault == Fault::kCrashAtBoundary) odds = boundary_;
-  if (fault >= Fault::kNewWorker) odds = 8;  // rare boundaries
+  if (fault >= Fault::kNewWorker && fault != Fault::kPausedWrite) odds = 8;  // rare boundaries
   if (!dice.Once(odds)) return false;
+  fired(fault);
+  return true;
+}
+
+bool World::PausesBefore(const std::string& action, Fault fault) {
+  if (!faulty_ || options.pause_before != action) return Strikes(fault);
   fired(fault);
   return true;
 }

@@ -1,7 +1,9 @@
-// The faults of a simulated world, and their counts.
+// The faults of a simulated world, their short names, and their counts.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 
@@ -70,6 +72,7 @@ enum class Fault {
   kYielded,            // a job gave all its workers to an older one
   // Commits.
   kPausedCommit,    // the root paused beyond the liveness limit, before an action of the commit
+  kPausedWrite,     // the same, before an action that writes a checkpoint
   kFencedCommit,    // an action failed because the writer was fenced
   kJobCancelled,    // a client cancelled a job
   kCancelledLate,   // a client cancelled a job after its model was in place
@@ -82,72 +85,106 @@ enum class Fault {
 
 constexpr size_t kFaults = static_cast<size_t>(Fault::kCount);
 
+using FaultSet = std::bitset<kFaults>;
+
+// Names for the command line and for the counts.
 inline constexpr std::array<const char*, kFaults> kFaultNames = {
-    "crash of a worker",
-    "crash at an action's boundary",
-    "host lost",
+    "crash",
+    "crash-at-boundary",
+    "host-lost",
     "pause",
     "zombie",
-    "slow member",
+    "slow-member",
     "delay",
-    "link break",
-    "broken pair",
-    "one-way loss",
+    "link-break",
+    "broken-pair",
+    "one-way-loss",
     "partition",
-    "coordinator stream reset",
-    "half-open stream",
-    "swizzle-clogging",
-    "early message of the next round",
-    "early stream of the next generation",
-    "stale reduce message",
-    "stale order",
-    "order of an old incarnation",
-    "stale report",
-    "repeated report",
-    "repeated order",
-    "coordinator crash",
-    "coordinator crash before the journal",
-    "coordinator crash after the journal",
-    "coordinator crash between sends",
-    "torn journal",
-    "journal full",
-    "coordinator clock jump",
-    "worker clock jump",
-    "two coordinators",
-    "all workers lost",
-    "loss during recovery",
-    "state fetched",
-    "new worker",
-    "SIGTERM",
+    "stream-reset",
+    "half-open-stream",
+    "swizzle-clog",
+    "early-round",
+    "early-stream",
+    "stale-reduce",
+    "stale-order",
+    "old-incarnation",
+    "stale-report",
+    "repeated-report",
+    "repeated-order",
+    "coordinator-crash",
+    "crash-before-journal",
+    "crash-after-journal",
+    "crash-between-sends",
+    "torn-journal",
+    "journal-full",
+    "coordinator-jump",
+    "worker-jump",
+    "two-coordinators",
+    "all-workers-lost",
+    "loss-in-recovery",
+    "state-fetched",
+    "new-worker",
+    "sigterm",
+    "reported-crash",
     "drain",
-    "loss of a joiner",
-    "loss of a member that prepares",
-    "loss of a leaver",
-    "loss of the root at a switch",
-    "preparation fails",
-    "coordinator crash around a planned change",
-    "growth",
-    "shrinkage",
-    "leaves moved",
+    "joiner-lost",
+    "preparer-lost",
+    "leaver-lost",
+    "root-lost-at-switch",
+    "preparation-fails",
+    "coordinator-lost-planning",
+    "grew",
+    "shrank",
+    "leaves-moved",
     "joined",
     "left",
-    "checkpoint used",
-    "state kept",
-    "checkpoint half written",
-    "checkpoint damaged",
-    "checkpoint refused",
-    "bit flipped",
-    "chunk corrupted",
-    "states differ",
+    "checkpoint-used",
+    "state-kept",
+    "checkpoint-half-written",
+    "checkpoint-damaged",
+    "checkpoint-refused",
+    "bit-flipped",
+    "chunk-corrupted",
+    "divergence",
     "yielded",
-    "pause within a commit",
-    "fenced commit",
-    "job cancelled",
-    "job cancelled too late",
-    "output replaced",
-    "report about another job",
-    "lie about the own job",
+    "paused-commit",
+    "paused-write",
+    "fenced-commit",
+    "job-cancelled",
+    "cancelled-late",
+    "output-replaced",
+    "foreign-report",
+    "lie",
 };
+static_assert(std::ranges::none_of(kFaultNames, [](const char* name) { return name == nullptr; }));
+
+// Returns whether a world injects the fault. The others result from it and are only counted.
+constexpr bool IsInjected(Fault fault) {
+  switch (fault) {
+    case Fault::kEarlyRound:
+    case Fault::kEarlyStream:
+    case Fault::kRepeatedReport:
+    case Fault::kRepeatedOrder:
+    case Fault::kLossDuringRecovery:
+    case Fault::kStateFetched:
+    case Fault::kGrew:
+    case Fault::kShrank:
+    case Fault::kLeavesMoved:
+    case Fault::kJoined:
+    case Fault::kLeft:
+    case Fault::kCheckpointUsed:
+    case Fault::kStateKept:
+    case Fault::kCheckpointRefused:
+    case Fault::kDivergence:
+    case Fault::kYielded:
+    case Fault::kFencedCommit:
+    case Fault::kCancelledLate:
+    case Fault::kOutputReplaced:
+      return false;
+    default:
+      return true;
+  }
+}
 
 // The number of times each fault occurred.
 struct FaultCounts {

@@ -1,36 +1,87 @@
 // A program that runs simulated worlds:
 //
-//   sim --seed N [--seeds M] [--jobs J] [--events E] [--bug B] [--trace]
-//   sim --large    runs ten thousand workers without faults
+//   sim --help     shows the arguments, and the names of faults and actions
+//   sim --seed N --seeds M
 //
 // For a world that fails, it prints the command that replays it.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
+#include <optional>
 #include <string>
 
+#include "tests/sim/runner.h"
 #include "tests/sim/world.h"
 
 namespace espalier::sim {
 namespace {
 
+constexpr const char* kUsage =
+    "usage: sim --seed N [--seeds M] [--jobs J] [--events E] [--bug B] [--trace]\n"
+    "           [--faults NAME,NAME...]  injects only these faults; default: the seed chooses\n"
+    "           [--pause-before ACTION]  pauses the worker before each action with this name\n"
+    "       sim --large                  runs ten thousand workers without faults\n"
+    "       sim --help\n";
+
 struct Flags {
   WorldOptions world;
   uint64_t seeds = 1, jobs = 1;
-  bool large = false;
+  bool large = false, help = false;
 };
+
+// Reads names of faults, with commas between them. Returns whether all of them can be injected.
+bool ReadFaults(const std::string& names, std::optional<FaultSet>& out) {
+  out.emplace();
+  for (size_t from = 0; from <= names.size();) {
+    const size_t to = std::min(names.find(',', from), names.size());
+    const std::string name = names.substr(from, to - from);
+    const auto at = std::find(kFaultNames.begin(), kFaultNames.end(), name);
+    const auto fault = static_cast<size_t>(at - kFaultNames.begin());
+    if (at == kFaultNames.end() || !IsInjected(static_cast<Fault>(fault))) {
+      std::cerr << "--faults: found '" << name << "', expected a fault that --help lists.\n";
+      return false;
+    }
+    out->set(fault);
+    from = to + 1;
+  }
+  return true;
+}
+
+bool ReadAction(const std::string& name, std::string& out) {
+  out = name;
+  const auto& all = PausableActions();
+  if (std::find(all.begin(), all.end(), name) != all.end()) return true;
+  std::cerr << "--pause-before: found '" << name << "', expected an action that --help lists.\n";
+  return false;
+}
+
+void PrintHelp() {
+  std::cout << kUsage << "\nfaults:";
+  for (const bool injected : {true, false}) {
+    if (!injected) std::cout << "\n\ncounted only, because they result from the faults above:";
+    for (size_t f = 0; f < kFaults; ++f) {
+      if (IsInjected(static_cast<Fault>(f)) == injected) std::cout << "\n  " << kFaultNames[f];
+    }
+  }
+  std::cout << "\n\nactions of commit and checkpoint:";
+  for (const std::string& name : PausableActions()) std::cout << "\n  " << name;
+  std::cout << "\n";
+}
 
 bool Read(int argc, char** argv, Flags& flags) {
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    if (flag == "--large" || flag == "--trace") {
-      (flag == "--large" ? flags.large : flags.world.trace) = true;
+    if (flag == "--large" || flag == "--trace" || flag == "--help") {
+      (flag == "--large" ? flags.large : flag == "--trace" ? flags.world.trace : flags.help) = true;
       continue;
     }
-    const uint64_t value = i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0;
+    const std::string text = i + 1 < argc ? argv[++i] : "";
+    if (flag == "--faults" && ReadFaults(text, flags.world.faults)) continue;
+    if (flag == "--pause-before" && ReadAction(text, flags.world.pause_before)) continue;
+    const uint64_t value = std::strtoull(text.c_str(), nullptr, 10);
     if (flag == "--seed") {
       flags.world.seed = value;
     } else if (flag == "--seeds") {
@@ -94,9 +145,12 @@ int RunJobs(const Flags& flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   if (!Read(argc, argv, flags)) {
-    std::cerr << "usage: sim --seed N [--seeds M] [--jobs J] [--events E] [--bug B] [--trace]\n"
-                 "       sim --large\n";
+    std::cerr << kUsage;
     return 2;
+  }
+  if (flags.help) {
+    PrintHelp();
+    return 0;
   }
   if (flags.large) {
     const Outcome outcome = World(flags.world).RunQuietly(10'000, ToyJob::kLarge, 1'000);

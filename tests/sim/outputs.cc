@@ -1,5 +1,6 @@
 #include "tests/sim/outputs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tests/sim/world.h"
@@ -140,8 +141,25 @@ const SimBundle* Outputs::Find(const std::string& output) const {
 
 void Outputs::Keep(const std::string& job, Checkpoint checkpoint) {
   auto& kept = checkpoints_[job];
-  kept.push_back(std::move(checkpoint));
-  if (kept.size() > 2) kept.pop_front();
+  const auto at = std::find_if(kept.begin(), kept.end(), [&](const Checkpoint& other) {
+    return other.step >= checkpoint.step;
+  });
+  if (at != kept.end() && at->step == checkpoint.step) {
+    *at = std::move(checkpoint);
+  } else {
+    kept.insert(at, std::move(checkpoint));
+  }
+}
+
+void Outputs::Prune(const std::string& job, int64_t step) {
+  auto& kept = checkpoints_[job];
+  for (size_t i = 0; kept.size() > 2 && i < kept.size();) {
+    if (kept[i].step == step) {
+      ++i;
+    } else {
+      kept.erase(kept.begin() + static_cast<int64_t>(i));
+    }
+  }
 }
 
 void Outputs::DropUncompared(const std::string& job) {

@@ -34,12 +34,16 @@ class Outputs {
   void Overwrite(const std::string& output, const SimBundle& bundle);
   const SimBundle* Find(const std::string& output) const;
 
-  // A checkpoint of a job. The storage keeps the two newest ones.
+  // A checkpoint of a job.
   struct Checkpoint {
+    int64_t step = 0;
     std::string bytes;
     bool compared = true;  // all members had this state
   };
+  // Adds a checkpoint, in the order of steps. Replaces one of the same step.
   void Keep(const std::string& job, Checkpoint checkpoint);
+  // Removes the checkpoints except that of `step` and the newest other one.
+  void Prune(const std::string& job, int64_t step);
   const std::deque<Checkpoint>& Checkpoints(const std::string& job) { return checkpoints_[job]; }
   void DropUncompared(const std::string& job);
   // Flips a bit of a job's newest checkpoint or truncates it. Returns false if there is none.

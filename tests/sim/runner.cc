@@ -1,5 +1,6 @@
 #include "tests/sim/runner.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,8 +12,29 @@ namespace espalier::sim {
 namespace {
 
 constexpr int64_t kCheckpointSteps = 6;
+// The actions of bundle/checkpoint_store.h that write a checkpoint.
+constexpr const char* kWriteActions[] = {"checkpoint-write", "checkpoint-rename",
+                                         "checkpoint-prune"};
+
+std::string NameOf(bundle::OutputOp op) {
+  std::string name = bundle::OutputOpName(op);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
 
 }  // namespace
+
+const std::vector<std::string>& PausableActions() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all(std::begin(kWriteActions), std::end(kWriteActions));
+    for (auto op = bundle::OutputOp::kList; op <= bundle::OutputOp::kRemoveSlot;) {
+      all.push_back(NameOf(op));
+      op = static_cast<bundle::OutputOp>(static_cast<uint8_t>(op) + 1);
+    }
+    return all;
+  }();
+  return names;
+}
 
 SimRunner::SimRunner(World& world, SimWorker& worker, cluster::StartProfiling order)
     : world_(world),
@@ -159,7 +181,16 @@ bool SimRunner::CheckpointDue(int64_t step) {
   return !writing_ && step / kCheckpointSteps != checkpoint_step_ / kCheckpointSteps;
 }
 
-// Writes a checkpoint of a state that all members agree on, if one is due.
+// Performs an action of a checkpoint soon. The worker may pause before it.
+void SimRunner::BeforeWrite(size_t action, std::function<void()> f) {
+  After(200 + world_.dice.Below(7'000), [this, action, f = std::move(f)] {
+    if (world_.PausesBefore(kWriteActions[action], Fault::kPausedWrite)) world_.PauseLong(worker_);
+    After(1, f);
+  });
+}
+
+// Writes a checkpoint of a state that all members agree on, if one is due. Like WriteCheckpoint of
+// bundle/checkpoint_store.cc, it writes a hidden file, renames it, and removes older checkpoints.
 void SimRunner::Agreed(std::string bytes) {
   const int64_t step = member_->machine().state().step;
   if (!CheckpointDue(step)) return;
@@ -167,10 +198,15 @@ void SimRunner::Agreed(std::string bytes) {
   writing_ = true;
   const bool half = world_.Strikes(Fault::kCheckpointHalfWritten);
   if (half) bytes.resize(bytes.size() / 2);
-  After(500 + world_.dice.Below(20'000), [this, bytes, half] {
-    writing_ = false;
-    world_.outputs.Keep(job_text_, {bytes});
-    if (half) worker_.Crash(true);
+  BeforeWrite(0, [this, step, bytes, half] {
+    BeforeWrite(1, [this, step, bytes, half] {
+      world_.outputs.Keep(job_text_, {step, bytes});
+      if (half) return worker_.Crash(true);
+      BeforeWrite(2, [this, step] {
+        world_.outputs.Prune(job_text_, step);
+        writing_ = false;
+      });
+    });
   });
 }
 
@@ -188,7 +224,8 @@ void SimRunner::Keep(cluster::JobPoint at, bool reverts) {
   After(500 + world_.dice.Below(20'000), [this, kept, bytes, reverts] {
     if (reverts) world_.outputs.DropUncompared(job_text_);
     if (kept.step > 0) {
-      world_.outputs.Keep(job_text_, {bytes, reverts});
+      world_.outputs.Keep(job_text_, {kept.step, bytes, reverts});
+      world_.outputs.Prune(job_text_, kept.step);
       world_.fired(Fault::kStateKept);
     }
     Report(kept);
@@ -232,7 +269,7 @@ void SimRunner::CommitStep() {
   if (!action) return Committed();
   After(100 + world_.dice.Below(10'000), [this, action = *action] {
     if (worker_.Boundary()) return;
-    if (world_.Strikes(Fault::kPausedCommit)) world_.PauseLong(worker_);
+    if (world_.PausesBefore(NameOf(action.op), Fault::kPausedCommit)) world_.PauseLong(worker_);
     After(1, [this, action] {
       const bool stopped = interrupted_ && !bundle::IsCleaning(action.op);
       committed_ = stopped ? bundle::OutputResult{Cancelled("it was interrupted"), {}, {}}

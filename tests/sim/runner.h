@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "src/bundle/output_commit.h"
 #include "src/cluster/message_filter.h"
@@ -18,6 +19,10 @@
 #include "tests/sim/outputs.h"
 
 namespace espalier::sim {
+
+// Returns the names of the actions of a commit and of the writing of a checkpoint. A worker may
+// pause before each of them.
+const std::vector<std::string>& PausableActions();
 
 class SimRunner {
  public:
@@ -52,6 +57,7 @@ class SimRunner {
   void FindState(const cluster::StartTraining& order);
   bool CheckpointDue(int64_t step);
   void Agreed(std::string bytes);
+  void BeforeWrite(size_t action, std::function<void()> f);
   void OnEnd(const member::EndRun& end);
   bundle::WriterName WriterOf(const member::TrainingOrder& order) const;
   void Commit();

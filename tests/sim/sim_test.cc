@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "tests/sim/runner.h"
 #include "tests/sim/world.h"
 #include "tests/testing/scale.h"
 
@@ -73,6 +74,42 @@ TEST_CASE("a coordinator serves ten thousand workers") {
   std::cout << outcome.events << " events and " << outcome.ticks << " ticks in " << took.count()
             << " s: " << static_cast<double>(outcome.events + outcome.ticks) / took.count()
             << " a second\n";
+}
+
+TEST_CASE("only chosen faults strike") {
+  WorldOptions options;
+  options.faults.emplace();
+  for (const Fault f : {Fault::kPause, Fault::kLinkBreak, Fault::kNewWorker}) {
+    options.faults->set(static_cast<size_t>(f));
+  }
+  FaultCounts fired;
+  for (options.seed = 1; options.seed <= 20; ++options.seed) {
+    const Outcome outcome = World(options).Run();
+    INFO(Replay(options));
+    CHECK(outcome.failure == "");
+    fired.Add(outcome.fired);
+  }
+  for (size_t f = 0; f < kFaults; ++f) {
+    INFO(kFaultNames[f]);
+    if (!IsInjected(static_cast<Fault>(f))) continue;
+    CHECK((fired.fired[f] > 0) == options.faults->test(f));
+  }
+}
+
+TEST_CASE("a pause before any action of a write harms no job") {
+  for (const std::string& action : PausableActions()) {
+    WorldOptions options;
+    options.pause_before = action;
+    int64_t paused = 0;
+    for (options.seed = 1; options.seed <= 30; ++options.seed) {
+      const Outcome outcome = World(options).Run();
+      INFO(Replay(options));
+      CHECK(outcome.failure == "");
+      paused += outcome.fired.of(Fault::kPausedCommit) + outcome.fired.of(Fault::kPausedWrite);
+    }
+    INFO(action);
+    CHECK(paused > 0);
+  }
 }
 
 TEST_CASE("a world is a function of its seed") {

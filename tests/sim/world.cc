@@ -22,6 +22,15 @@ std::string Replay(const WorldOptions& options) {
   for (size_t bug = 0; bug < kBugs; ++bug) {
     if (options.bugs.test(bug)) command += " --bug " + std::to_string(bug);
   }
+  if (options.faults) {
+    std::string names;
+    for (size_t fault = 0; fault < kFaults; ++fault) {
+      if (!options.faults->test(fault)) continue;
+      names += (names.empty() ? "" : ",") + std::string(kFaultNames[fault]);
+    }
+    command += " --faults " + names;
+  }
+  if (!options.pause_before.empty()) command += " --pause-before " + options.pause_before;
   return command + " --trace";
 }
 

@@ -41,6 +41,8 @@ struct WorldOptions {
   int64_t events = 1000;  // events under faults, without ticks
   Bugs bugs = {};
   bool trace = false;
+  std::optional<FaultSet> faults = {};  // faults to inject; default: the seed chooses
+  std::string pause_before = {};        // pauses a worker before each of these PausableActions
 };
 
 // Returns the command that replays the world.
@@ -85,6 +87,8 @@ class World {
   void Idle() { ++ticks_; }
   // Returns whether a fault strikes at this boundary.
   bool Strikes(Fault fault);
+  // Returns whether the worker is to pause before this action (runner.h), by choice or by `fault`.
+  bool PausesBefore(const std::string& action, Fault fault);
   // Returns the coordinator for a new stream. It can be an older one.
   SimCoordinator* FindCoordinator();
   SimCoordinator* coordinator() { return coordinators_.back().get(); }
@@ -142,14 +146,14 @@ class World {
   void InjectLie();
   SimWorker* AnyWorker();
   int AnyHost() const;
-  bool Enabled(Fault fault) const { return enabled_[static_cast<size_t>(fault)]; }
+  bool Enabled(Fault fault) const { return enabled_.test(static_cast<size_t>(fault)); }
 
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
   int hosts_ = 0;
   bool faulty_ = true;  // faults may strike
   bool tick_ = false;
-  std::array<bool, kFaults> enabled_{};
+  FaultSet enabled_;
   bool corrupting_ = false;   // the world has silent corruption and few other faults
   bool checkpoints_ = false;  // jobs write checkpoints
   bool even_ = false;         // all members compute at the same pace
