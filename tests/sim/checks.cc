@@ -154,7 +154,9 @@ void Checks::Restored(const SimWorker& worker, const ToyJob& toy, const MemberPo
 }
 
 void Checks::MemberFails(const SimWorker& worker, const member::EndRun& end) {
-  if (end.joining && end.status.code() == StatusCode::kUnavailable) return;
+  const StatusCode code = end.status.code();
+  const bool preparing = code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted;
+  if (end.joining && preparing) return;
   Fail(Name(worker) + " fails its job: " + end.status.ToString());
 }
 

@@ -16,6 +16,8 @@ constexpr Fault kStruck[] = {
     Fault::kPause,
     Fault::kZombie,
     Fault::kSlowMember,
+    Fault::kSlowDisk,
+    Fault::kFullDisk,
     Fault::kDelay,
     Fault::kLinkBreak,
     Fault::kBrokenPair,
@@ -111,8 +113,7 @@ void World::Strike(Fault fault) {
   if (fault == Fault::kLie) return InjectLie();
   if (fault >= Fault::kCheckpointUsed) return StrikeStates(fault);
   if (fault >= Fault::kNewWorker) return StrikePlans(fault);
-  if (fault <= Fault::kSlowMember || fault == Fault::kWorkerJump ||
-      fault == Fault::kAllWorkersLost) {
+  if (fault <= Fault::kFullDisk || fault == Fault::kWorkerJump || fault == Fault::kAllWorkersLost) {
     StrikeWorkers(fault);
   } else if (fault <= Fault::kPartition || fault == Fault::kSwizzleClog) {
     StrikeLinks(fault);
@@ -149,7 +150,7 @@ void World::PauseLong(SimWorker& worker) {
 void World::StrikeWorkers(Fault fault) {
   SimWorker* worker = AnyWorker();
   if (worker == nullptr) return;
-  fired(fault);
+  if (fault != Fault::kFullDisk) fired(fault);  // SimWorker::Room counts the refused writes
   Say([&] { return std::string("strikes: ") + kFaultNames[static_cast<size_t>(fault)]; });
   switch (fault) {
     case Fault::kCrashWorker:
@@ -163,6 +164,14 @@ void World::StrikeWorkers(Fault fault) {
     case Fault::kSlowMember:
       worker->SlowDown(100);
       queue.After(dice.Below(5 * kSecond), [worker] { worker->SlowDown(1); });
+      return;
+    case Fault::kSlowDisk:
+      worker->disk().slow = 30;
+      queue.After(dice.Below(10 * kSecond), [worker] { worker->disk().slow = 1; });
+      return;
+    case Fault::kFullDisk:
+      worker->disk().full = true;
+      queue.After(dice.Below(20 * kSecond), [worker] { worker->disk().full = false; });
       return;
     case Fault::kWorkerJump:
       return worker->JumpClock(dice.Below(20'000));

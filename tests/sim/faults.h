@@ -16,6 +16,8 @@ enum class Fault {
   kPause,                // SIGSTOP and SIGCONT, shorter than the liveness limit
   kZombie,               // the same, longer than the limit; a replacement can start
   kSlowMember,           // a worker computes 100 times slower
+  kSlowDisk,             // a worker's disk is 30 times slower for a while
+  kFullDisk,             // a write fails because the disk of a worker is full for a while
   kDelay,                // a link is slow for a while
   kLinkBreak,            // a link between two members breaks once
   kBrokenPair,           // two hosts cannot reach each other for a long time
@@ -95,6 +97,8 @@ inline constexpr std::array<const char*, kFaults> kFaultNames = {
     "pause",
     "zombie",
     "slow-member",
+    "slow-disk",
+    "full-disk",
     "delay",
     "link-break",
     "broken-pair",

@@ -154,9 +154,14 @@ void SimMember::Inject(const collective::ReduceMessage& message) {
 
 void SimMember::Perform(const member::CoverRows& action) {
   StandAt(*action.place);
-  After(rows_.Holds(own_) ? 200 : 1000 + world_.dice.Below(200'000), [this, place = action.place] {
+  const int64_t us = rows_.Holds(own_) ? 200 : 1000 + world_.dice.Below(200'000);
+  After(us * worker_.disk().slow, [this, place = action.place] {
     if (place->start().planned && world_.Strikes(Fault::kPreparationFails)) {
       return Post(member::RowsCovered{Unavailable("its rows cannot be read")});
+    }
+    // The rows of a first generation fit in memory. A joiner's rows may have to be spilled.
+    if (place->start().planned) {
+      if (const Status room = worker_.Room(); !room.ok()) return Post(member::RowsCovered{room});
     }
     rows_.Cover(place->own);
     if (place->root()) hooks_.reserve_output(place->order);
@@ -165,8 +170,12 @@ void SimMember::Perform(const member::CoverRows& action) {
 }
 
 void SimMember::Perform(const member::StageRows& action) {
-  After(1000 + world_.dice.Below(200'000), [this, action, staging = ++staging_] {
+  const int64_t us = 1000 + world_.dice.Below(200'000);
+  After(us * worker_.disk().slow, [this, action, staging = ++staging_] {
     if (staging != staging_) return;
+    if (const Status room = worker_.Room(); !room.ok()) {
+      return Post(member::RowsStaged{action.number, room});
+    }
     if (world_.Strikes(Fault::kPreparationFails)) {
       return Post(member::RowsStaged{action.number, Unavailable("its rows cannot be read")});
     }

@@ -120,7 +120,7 @@ void SimRunner::Idle() {
 void SimRunner::ProfileShard(size_t index) {
   const cluster::StartProfiling& order = std::get<cluster::StartProfiling>(*present_);
   if (interrupted_ || index >= order.shards.size()) return Idle();
-  After(500 + world_.dice.Below(100'000), [this, index] {
+  After((500 + world_.dice.Below(100'000)) * worker_.disk().slow, [this, index] {
     const cluster::StartProfiling& now = std::get<cluster::StartProfiling>(*present_);
     if (interrupted_) return Idle();
     cluster::ProfilePart part{job_, now.generation, {}};
@@ -183,7 +183,7 @@ bool SimRunner::CheckpointDue(int64_t step) {
 
 // Performs an action of a checkpoint soon. The worker may pause before it.
 void SimRunner::BeforeWrite(size_t action, std::function<void()> f) {
-  After(200 + world_.dice.Below(7'000), [this, action, f = std::move(f)] {
+  After((200 + world_.dice.Below(7'000)) * worker_.disk().slow, [this, action, f = std::move(f)] {
     if (world_.PausesBefore(kWriteActions[action], Fault::kPausedWrite)) world_.PauseLong(worker_);
     After(1, f);
   });
@@ -191,6 +191,7 @@ void SimRunner::BeforeWrite(size_t action, std::function<void()> f) {
 
 // Writes a checkpoint of a state that all members agree on, if one is due. Like WriteCheckpoint of
 // bundle/checkpoint_store.cc, it writes a hidden file, renames it, and removes older checkpoints.
+// On a full disk the write fails, and the training continues.
 void SimRunner::Agreed(std::string bytes) {
   const int64_t step = member_->machine().state().step;
   if (!CheckpointDue(step)) return;
@@ -199,6 +200,7 @@ void SimRunner::Agreed(std::string bytes) {
   const bool half = world_.Strikes(Fault::kCheckpointHalfWritten);
   if (half) bytes.resize(bytes.size() / 2);
   BeforeWrite(0, [this, step, bytes, half] {
+    if (!worker_.Room().ok()) return void(writing_ = false);
     BeforeWrite(1, [this, step, bytes, half] {
       world_.outputs.Keep(job_text_, {step, bytes});
       if (half) return worker_.Crash(true);
@@ -221,8 +223,14 @@ void SimRunner::Keep(cluster::JobPoint at, bool reverts) {
     bytes = reverts ? member_->agreed() : training::EncodeState(member_->machine().state());
   if (!bytes.empty()) kept.step = training::DecodeState<Real>(bytes, toy_.plan())->step;
   if (kept.step > 0) kept.path = output_;
-  After(500 + world_.dice.Below(20'000), [this, kept, bytes, reverts] {
+  const int64_t us = 500 + world_.dice.Below(20'000);
+  After(us * worker_.disk().slow, [this, kept, bytes, reverts]() mutable {
     if (reverts) world_.outputs.DropUncompared(job_text_);
+    if (kept.step > 0) kept.why = worker_.Room();
+    if (!kept.why.ok()) {
+      kept.step = 0;
+      kept.path.clear();
+    }
     if (kept.step > 0) {
       world_.outputs.Keep(job_text_, {kept.step, bytes, reverts});
       world_.outputs.Prune(job_text_, kept.step);

@@ -79,7 +79,7 @@ TEST_CASE("a coordinator serves ten thousand workers") {
 TEST_CASE("only chosen faults strike") {
   WorldOptions options;
   options.faults.emplace();
-  for (const Fault f : {Fault::kPause, Fault::kLinkBreak, Fault::kNewWorker}) {
+  for (const Fault f : {Fault::kPause, Fault::kLinkBreak, Fault::kSlowDisk, Fault::kNewWorker}) {
     options.faults->set(static_cast<size_t>(f));
   }
   FaultCounts fired;
@@ -94,6 +94,24 @@ TEST_CASE("only chosen faults strike") {
     if (!IsInjected(static_cast<Fault>(f))) continue;
     CHECK((fired.fired[f] > 0) == options.faults->test(f));
   }
+}
+
+TEST_CASE("training goes on while disks are full or slow") {
+  WorldOptions options;
+  options.faults.emplace();
+  for (const Fault f : {Fault::kFullDisk, Fault::kSlowDisk, Fault::kNewWorker, Fault::kDrain}) {
+    options.faults->set(static_cast<size_t>(f));
+  }
+  FaultCounts fired;
+  for (options.seed = 1; options.seed <= 100; ++options.seed) {
+    const Outcome outcome = World(options).Run();
+    INFO(Replay(options));
+    CHECK(outcome.failure == "");
+    CHECK(outcome.ended_by_a_limit == 0);
+    fired.Add(outcome.fired);
+  }
+  CHECK(fired.of(Fault::kFullDisk) > 0);
+  CHECK(fired.of(Fault::kSlowDisk) > 0);
 }
 
 TEST_CASE("a pause before any action of a write harms no job") {

@@ -262,6 +262,12 @@ void SimWorker::Pause() {
   world_.peers.WatchPaused(*this);
 }
 
+Status SimWorker::Room() {
+  if (!disk_.full) return {};
+  world_.fired(Fault::kFullDisk);
+  return ResourceExhausted("the disk of the worker is full");
+}
+
 void SimWorker::Resume() {
   if (!paused_) return;
   world_.Say([&] { return "worker " + std::to_string(id_) + " goes on"; });

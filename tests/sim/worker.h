@@ -20,6 +20,13 @@ namespace espalier::sim {
 
 class World;
 
+// The disk of a worker, which loading of rows and writing of states use. A full disk has no room
+// for a state, nor for rows that are loaded next to those in use.
+struct SimDisk {
+  int64_t slow = 1;  // factor of the time of each access
+  bool full = false;
+};
+
 class SimWorker {
  public:
   SimWorker(World& world, int id, int host);
@@ -58,6 +65,9 @@ class SimWorker {
   void Pause();
   void Resume();
   void SlowDown(int64_t factor) { slow_ = factor; }
+  SimDisk& disk() { return disk_; }
+  // Returns whether the disk has room for a write, and counts it if not.
+  Status Room();
   void JumpClock(int64_t ms) { ahead_ms_ += ms; }
   // Handles a stale order from the stream and checks that it is ignored. Returns false if there is
   // no stream.
@@ -93,6 +103,7 @@ class SimWorker {
   std::deque<std::function<void()>> backlog_;
   int64_t disturbed_us_ = -1'000'000'000;
   int64_t slow_ = 1;
+  SimDisk disk_;
   int64_t ahead_ms_ = 0;
   StreamRef stream_;
   SimRunner* runner_ = nullptr;

@@ -183,6 +183,7 @@ void World::Heal() {
   if (!coordinator()->alive()) StartCoordinator();
   for (size_t i = 0; i < workers_.size(); ++i) {
     workers_[i]->SlowDown(1);
+    workers_[i]->disk() = {};
     workers_[i]->Resume();
   }
   for (int i = 0; i < 3; ++i) StartWorker(++hosts_);
