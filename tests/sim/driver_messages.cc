@@ -133,7 +133,7 @@ void World::InjectLie() {
   const cluster::JobPoint at = worker->at();
   if (!at.job) return;
   cluster::FromWorker lie;
-  switch (dice.Below(6)) {
+  switch (dice.Below(8)) {
     case 0: {
       cluster::JobDone done{at.job, at.generation, {}};
       done.result.weights_sha256 = std::string(64, '0');
@@ -159,6 +159,19 @@ void World::InjectLie() {
     case 4:
       lie = cluster::Uneven{at.job, at.generation, 1, {1.0}};
       break;
+    case 5: {
+      cluster::LinkBroken broken{at.job, at.generation, {}, Unavailable("a lie")};
+      for (const spec::WorkerSnapshot& other : c->core().Workers()) {
+        if (other.job == at.job && (!broken.other || dice.Once(2))) broken.other = other.worker;
+      }
+      lie = std::move(broken);
+      break;
+    }
+    case 6: {
+      cluster::StateKept kept{at.job, at.generation, 1 + dice.Below(1'000'000), "/out/lie", {}};
+      lie = std::move(kept);
+      break;
+    }
     default:
       lie = cluster::ProfilePart{
           at.job, at.generation, {std::make_shared<const spec::ShardResult>()}};
