@@ -142,6 +142,7 @@ class CoordinatorCore : CoordinatorRecords {
   void TellWaiting(JobRecord& job);
   void Obey(Worker& worker, const Goodbye& message);
   void NoteCrash(const Worker& worker, const std::string& signal);
+  void NoteOutOfMemory(const Worker& worker);
   void Greet(SessionId id, Session& session, const Hello& hello);
   Status CheckHello(const Hello& hello) const;
   Status CheckArithmetic(const Hello& hello) const;

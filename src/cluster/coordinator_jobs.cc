@@ -396,6 +396,7 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   job.profile.reset();
   job.finishing.reset();
   job.links.DropOpen();
+  job.lost_on.clear();
   job.proceed.clear();
   job.recovery = {};
 }

@@ -27,6 +27,10 @@ Status CheckText(const char* what, const std::string& text, size_t bytes_max) {
   return Status::Ok();
 }
 
+// Returns the part of a worker's name that successive processes on a machine share. It is also the
+// name in the worker's certificate.
+std::string MachineOf(const std::string& name) { return name.substr(0, name.find(':')); }
+
 }  // namespace
 
 void CoordinatorCore::On(const SessionOpened& event) {
@@ -132,8 +136,7 @@ void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
 void CoordinatorCore::NoteCrash(const Worker& worker, const std::string& signal) {
   JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr || spec::IsFinal(job->snapshot.state)) return;
-  // Successive processes on a machine differ only after the colon.
-  const std::string name = worker.hello.name.substr(0, worker.hello.name.find(':'));
+  const std::string name = MachineOf(worker.hello.name);
   const std::string crash = Label(worker) + " by " + signal;
   if (!job->first_crash) {
     job->first_crash = {job->snapshot.job, name, crash};
@@ -144,6 +147,32 @@ void CoordinatorCore::NoteCrash(const Worker& worker, const std::string& signal)
   Fail(*job, Internal("the job crashed two workers: " + job->first_crash->label + " and " + crash +
                       ". This is a fault in Espalier or in a library. Report it with the logs of "
                       "these workers"));
+}
+
+// Names the reason for the loss of the process before this one. The core may have noticed the loss
+// already, or the stream is closed and the process still has a heartbeat to return.
+void CoordinatorCore::NoteOutOfMemory(const Worker& worker) {
+  const std::string what =
+      "was ended by the kernel for lack of memory. Lower memory_bytes_max of this worker, or raise "
+      "MemoryMax of its unit";
+  const std::string machine = MachineOf(worker.hello.name);
+  for (const auto& [id, before] : workers_) {
+    if (id == worker.id || before.session || before.awaited) continue;
+    if (MachineOf(before.hello.name) == machine) return Lose(id, what);
+  }
+  const std::string text = Label(worker) + " " + what;
+  JobRecord* job = nullptr;  // the one that lost this machine last
+  for (auto& [id, other] : jobs_) {
+    const auto lost = other.lost_on.find(machine);
+    if (spec::IsFinal(other.snapshot.state) || lost == other.lost_on.end()) continue;
+    if (job == nullptr || lost->second >= job->lost_on.at(machine)) job = &other;
+  }
+  Log(LogLevel::kWarning,
+      text + (job == nullptr ? "" : " (it was a member of " + ToString(job->snapshot.job) + ")"));
+  if (job == nullptr) return;
+  job->lost_on.erase(machine);
+  job->snapshot.last_loss = job->recovery.last_words = text;
+  Changed(*job);
 }
 
 void CoordinatorCore::Greet(SessionId id, Session& session, const Hello& hello) {
@@ -221,14 +250,13 @@ Status CoordinatorCore::CheckArithmetic(const Hello& hello) const {
 // One certificate must leave room for others. A worker's name begins with that of its certificate.
 Status CoordinatorCore::CheckShare(const Hello& hello) const {
   if (options_.workers_a_name_max == 0) return Status::Ok();
-  const auto owner = [](const std::string& name) { return name.substr(0, name.find(':')); };
-  const std::string its = owner(hello.name);
+  const std::string its = MachineOf(hello.name);
   int64_t attached = 0;
   for (const auto& [id, worker] : workers_) {
     // A returning member of a restored job (FindAwaited) already has a place.
     const bool itself = worker.hello.session == hello.session ||
                         (worker.awaited && id == hello.worker && worker.hello.name == hello.name);
-    attached += !itself && owner(worker.hello.name) == its;
+    attached += !itself && MachineOf(worker.hello.name) == its;
   }
   if (attached < options_.workers_a_name_max) return Status::Ok();
   return ResourceExhausted(std::to_string(attached) + " workers of the certificate " + Quoted(its) +
@@ -257,6 +285,7 @@ void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello)
   }
   Log(LogLevel::kInfo, Label(worker) + " attached, " + Counted(hello.threads, "thread") + ", " +
                            HumanBytes(static_cast<uint64_t>(hello.memory_bytes)));
+  if (hello.out_of_memory) NoteOutOfMemory(worker);
 }
 
 // Handles the same process on a new stream, before the core has noticed that the old one is dead.
@@ -327,6 +356,8 @@ void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
   // them.
   const bool member = IsMember(*job, worker) && worker.at.generation == job->snapshot.generation;
   if (member || (job->plan && job->plan->ordered)) {
+    if (std::ssize(job->lost_on) >= options_.workers_max) job->lost_on.clear();
+    job->lost_on[MachineOf(worker.hello.name)] = now_ms_;
     MemberLost(*job, text);
   } else if (job->departing.erase(id) == 0) {
     AbandonPlan(*job, text);

@@ -83,6 +83,8 @@ struct Hello {
   // Current job and generation, when re-attaching.
   JobId job;
   Generation generation;
+  // The kernel ended the process before this one for lack of memory. Reported once.
+  bool out_of_memory = false;
 };
 
 struct Heartbeat {

@@ -33,6 +33,7 @@ void WorkerCore::On(const LinkUp& event) {
   heard_ms_ = now_ms_;
   Hello hello = options_.hello;
   hello.worker = id_;
+  hello.out_of_memory = options_.hello.out_of_memory && !id_;  // until the first Welcome
   hello.incarnation = incarnation_;
   hello.job = at_.job;
   hello.generation = at_.generation;

@@ -17,6 +17,7 @@ void Map(W& w, Is<cluster::Hello> auto& m) {
   w(ESPALIER_AT(memory_bytes), m.memory_bytes);
   w(ESPALIER_AT(job), m.job, kMaybe);
   w(ESPALIER_AT(generation), m.generation, kMaybe);
+  w(ESPALIER_AT(out_of_memory), m.out_of_memory);
   if constexpr (W::kDecodes) {
     if (m.job) w.fields().Id("generation", m.generation.value);
   }

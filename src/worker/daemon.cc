@@ -113,6 +113,7 @@ class Daemon {
         config::AdvertisedAddress(options_.advertise, peers_->address(), HostName());
     core.hello.threads = options_.threads;
     core.hello.memory_bytes = options_.memory_bytes_max;
+    core.hello.out_of_memory = surroundings_.out_of_memory;
     return core;
   }
 

@@ -20,6 +20,7 @@ namespace espalier::worker {
 struct WorkerSurroundings {
   std::string arithmetic_id;  // arithmetic of this process
   ServiceEnvironment service;
+  bool out_of_memory = false;  // the kernel ended the process before this one
   // Reads the options again after SIGHUP. Called on a pool.
   std::function<Result<config::WorkerOptions>()> reread;
   StepProbe* probe = nullptr;  // only in tests

@@ -131,6 +131,11 @@ Result<config::WorkerOptions> ReadAgain(int argc, char** argv) {
 
 }  // namespace
 
+bool TakeOutOfMemoryMark(const std::string& runtime_directory) {
+  if (runtime_directory.empty()) return false;
+  return unlink((runtime_directory + "/oom-kill").c_str()) == 0;
+}
+
 int WorkerMain(int argc, char** argv, StepProbe* probe) {
   ShowProgramName(argv[0]);
   Flags flags;
@@ -157,9 +162,12 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   OpenLog(o.name.empty() ? "worker" : o.name, o.log_level, Variable("JOURNAL_STREAM"));
   for (const std::string& note : flags.options.notes) LogWarning(note);
   TuneMalloc();
+  const bool out_of_memory = TakeOutOfMemoryMark(Variable("RUNTIME_DIRECTORY"));
+  if (out_of_memory) LogWarning("the kernel ended the process before this one for lack of memory");
   const auto [end, not_believed] =
       RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,
                           .service = ReadServiceEnvironment(Variable),
+                          .out_of_memory = out_of_memory,
                           .reread = [=] { return ReadAgain(argc, argv); },
                           .probe = probe});
   if (end.ok()) return 0;

@@ -128,27 +128,28 @@ inline spec::StorageTokens SampleTokens() {
 }
 
 inline std::vector<cluster::FromWorker> SamplesFromWorker() {
-  return {cluster::Hello{
-              "0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}},
-          cluster::Heartbeat{{7}, {3}, 12, "hdfs://n is away"},
-          cluster::ProfilingProgress{{7}, {3}, 4096},
-          cluster::ProfilePart{{7},
-                               {3},
-                               {std::make_shared<const spec::ShardResult>(SampleScore(4)),
-                                std::make_shared<const spec::ShardResult>(SampleShard(5))}},
-          cluster::MemberReady{{7}, {3}, 41},
-          cluster::LinkBroken{{7}, {3}, {9}, SampleError()},
-          cluster::Switched{{7}, {4}, 41},
-          cluster::StatesDiffer{{7}, {3}, 40, {1, 2}},
-          cluster::Uneven{{7}, {3}, 40, {0.5, 1.5}},
-          cluster::Leaving{"SIGTERM"},
-          cluster::Progress{{7}, {3}, SampleProgress()},
-          cluster::HistoryEntry{{7}, {3}, SampleRow(), 9, 4},
-          cluster::JobDone{{7}, {3}, SampleResult()},
-          cluster::JobFailed{{7}, {3}, SampleError()},
-          cluster::Goodbye{"SIGSEGV", true},
-          cluster::StateKept{{7}, {3}, 40, "/models/m.checkpoints", SampleError()},
-          cluster::TokenRefused{{7}, "hdfs://ns"}};
+  return {
+      cluster::Hello{
+          "0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}, true},
+      cluster::Heartbeat{{7}, {3}, 12, "hdfs://n is away"},
+      cluster::ProfilingProgress{{7}, {3}, 4096},
+      cluster::ProfilePart{{7},
+                           {3},
+                           {std::make_shared<const spec::ShardResult>(SampleScore(4)),
+                            std::make_shared<const spec::ShardResult>(SampleShard(5))}},
+      cluster::MemberReady{{7}, {3}, 41},
+      cluster::LinkBroken{{7}, {3}, {9}, SampleError()},
+      cluster::Switched{{7}, {4}, 41},
+      cluster::StatesDiffer{{7}, {3}, 40, {1, 2}},
+      cluster::Uneven{{7}, {3}, 40, {0.5, 1.5}},
+      cluster::Leaving{"SIGTERM"},
+      cluster::Progress{{7}, {3}, SampleProgress()},
+      cluster::HistoryEntry{{7}, {3}, SampleRow(), 9, 4},
+      cluster::JobDone{{7}, {3}, SampleResult()},
+      cluster::JobFailed{{7}, {3}, SampleError()},
+      cluster::Goodbye{"SIGSEGV", true},
+      cluster::StateKept{{7}, {3}, 40, "/models/m.checkpoints", SampleError()},
+      cluster::TokenRefused{{7}, "hdfs://ns"}};
 }
 
 inline std::vector<cluster::ToWorker> SamplesToWorker() {
