@@ -131,8 +131,8 @@ std::string BoundText(const spec::Key& key, double value) {
   return std::to_string(amount) + " " + units[unit];
 }
 
-// Returns the range of a number as a sentence: "From 1 to 64.", "At least 0, below 1." It leaves out
-// a maximum that no job reaches, and "at least 0" of a count.
+// Returns the range of a number as a sentence: "From 1 to 64.", "At least 0, below 1." It leaves
+// out a maximum that no job reaches, and "at least 0" of a count.
 std::string RangeOf(const spec::Key& key, bool is_count) {
   constexpr double kReachable = 1e9;
   if (is_count && key.by_hand) return "";  // a part of the value

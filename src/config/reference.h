@@ -1,6 +1,6 @@
 // The reference of jobs and sweeps: each key with its type, its default and its text. Types and
-// defaults come from the readers, and texts from the Keys of the fields and from key_docs.cc. config/reference.yaml is generated
-// from both, and a test compares it.
+// defaults come from the readers, and texts from the Keys of the fields and from key_docs.cc.
+// config/reference.yaml is generated from both, and a test compares it.
 //
 // Thread rule: pure functions.
 #pragma once

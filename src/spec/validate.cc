@@ -1,6 +1,5 @@
 // JobSpec::Validate checks the bounds and conditions of each Key, then the other conditions between
-// fields. `model` and
-// `train` are in validate_train.cc.
+// fields. `model` and `train` are in validate_train.cc.
 #include <algorithm>
 #include <cctype>
 #include <cmath>

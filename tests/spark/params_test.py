@@ -159,6 +159,9 @@ class ParamsTest(daemons.EspalierTest):
         self.assertNotIn("clip_norm", made["train"])
         made = spec(inputCols=["a"], loss="huber", lossHuberDelta=2)
         self.assertEqual(made["model"]["loss"], {"huber": {"delta": 2.0}})
+        with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                    "^thresholdMinRecall: found it without threshold. Set"):
+            spec(inputCols=["a"], thresholdMinRecall=0.5)
         for name, value in (("clipNorm", "much"), ("layerNorm", 3), ("steps", 1.5),
                             ("maxTime", [1])):
             with self.assertRaisesRegex(TypeError, "Invalid param value given for param \"%s\"" %

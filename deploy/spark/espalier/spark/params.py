@@ -74,12 +74,15 @@ def put_key(spec: Dict[str, Any], key: str, value: Any) -> Dict[str, Any]:
             continue
         inner = at.get(part)
         if parts[i + 1] == "*":
-            word = inner if isinstance(inner, str) else next(iter(inner)) if inner else \
-                _DEFAULTS[".".join(parts[:i + 1])]
+            above = ".".join(parts[:i + 1])
+            word = inner if isinstance(inner, str) else next(iter(inner or {}), _DEFAULTS[above])
+            if not word:
+                raise InvalidArgumentError("%s: found it without %s. Set %s, too" % (
+                    param_name(key), param_name(above), param_name(above)))
             inner = {word: dict(inner[word] or {}) if isinstance(inner, dict) else {}}
             at[part], at = inner, inner[word]
         else:
-            if isinstance(inner, str):  # a word without settings, or a path, which is short for a map
+            if isinstance(inner, str):  # a word without settings, or a path alone
                 inner = {} if inner == parts[i + 1] else {"from": inner}
             inner = dict(inner or {})
             at[part] = at = inner
