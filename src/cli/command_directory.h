@@ -24,9 +24,9 @@ class CommandDirectory {
   Status Make(const std::string& parent);
   bool made() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  // Removes the directory and its contents, but never another directory that has taken its path. The
-  // next command removes the rest if that fails. The path stays, because another thread may be
-  // reading it.
+  // Removes the directory and its contents, but not those of another directory that has taken its
+  // path. The next command removes the rest if that fails. The path stays, because another thread
+  // may be reading it.
   void Remove();
 
  private:

@@ -59,6 +59,8 @@ std::string WordsOf(OM_uint32 major, OM_uint32 minor) {
 
 // 1.3.6.1.5.5.2
 gss_OID_desc kSpnego = {6, const_cast<char*>("\x2b\x06\x01\x05\x05\x02")};
+// Kerberos, 1.2.840.113554.1.2.2
+gss_OID_desc kKerberos = {9, const_cast<char*>("\x2a\x86\x48\x86\xf7\x12\x01\x02\x02")};
 // GSS_KRB5_NT_PRINCIPAL_NAME, 1.2.840.113554.1.2.2.1
 gss_OID_desc kPrincipalName = {10, const_cast<char*>("\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01")};
 
@@ -130,10 +132,12 @@ Status Acquire(const std::string& doing, Credential* credential) {
                                     : kNoCredentials + Places());
 }
 
-// Returns the principal HTTP/HOST@REALM of a host, with the realm from krb5.conf. An empty realm
+// Imports the principal HTTP/HOST@REALM of a host, with the realm from krb5.conf. An empty realm
 // leaves the choice to the KDC. The host is used as given, as in Hadoop's own clients. With a name
-// from DNS, a false DNS server could choose the service for the proof.
-Result<std::string> ServiceOf(const std::string& doing, const std::string& host) {
+// from DNS, a false DNS server could choose the service for the proof. The type of the name
+// matters: the library resolves hosts in names of the type "service of a host", but not in
+// principals.
+Status ImportService(const std::string& doing, const std::string& host, Name* name) {
   if (host.find_first_of("/@\\") != host.npos) {
     return PermissionDenied("cannot " + doing + ": the host name has a '/', '@' or '\\'");
   }
@@ -150,24 +154,29 @@ Result<std::string> ServiceOf(const std::string& doing, const std::string& host)
     krb5_free_host_realm(context, realms);
   }
   krb5_free_context(context);
-  return service;
+  gss_buffer_desc text = {service.size(), service.data()};
+  OM_uint32 minor = 0;
+  const OM_uint32 major = gss_import_name(&minor, &text, &kPrincipalName, &name->it);
+  if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
+  return {};
+}
+
+std::string Proving(const std::string& host) {
+  return "prove to '" + Printable(host, 300) + "' who we are by Kerberos";
 }
 
 Result<std::string> Negotiate(const std::string& host) {
-  const std::string doing = "prove to '" + Printable(host, 300) + "' who we are by Kerberos";
+  const std::string doing = Proving(host);
   Credential credential;
   ESPALIER_RETURN_IF_ERROR(Acquire(doing, &credential));
-  ESPALIER_ASSIGN_OR_RETURN(std::string service, ServiceOf(doing, host));
-  gss_buffer_desc text = {service.size(), service.data()};
   Name name;
+  ESPALIER_RETURN_IF_ERROR(ImportService(doing, host, &name));
   OM_uint32 minor = 0;
-  OM_uint32 major = gss_import_name(&minor, &text, &kPrincipalName, &name.it);
-  if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
   Context context;
   Buffer token;
-  major = gss_init_sec_context(&minor, credential.it, &context.it, name.it, &kSpnego, 0,
-                               GSS_C_INDEFINITE, GSS_C_NO_CHANNEL_BINDINGS, GSS_C_NO_BUFFER,
-                               nullptr, &token.it, nullptr, nullptr);
+  const OM_uint32 major = gss_init_sec_context(
+      &minor, credential.it, &context.it, name.it, &kSpnego, 0, GSS_C_INDEFINITE,
+      GSS_C_NO_CHANNEL_BINDINGS, GSS_C_NO_BUFFER, nullptr, &token.it, nullptr, nullptr);
   if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
   return "Negotiate " + Base64({static_cast<const char*>(token.it.value), token.it.length});
 }
@@ -265,8 +274,21 @@ Status RefusedProof(const std::string& who, const std::string& words) {
 Result<std::string> NegotiateHeader(const std::string& host, const KerberosLimits& limits,
                                     int64_t* waited_ms) {
   return Limited(
-      "prove to '" + Printable(host, 300) + "' who we are by Kerberos", limits,
-      [host] { return Negotiate(host); }, waited_ms);
+      Proving(host), limits, [host] { return Negotiate(host); }, waited_ms);
+}
+
+Result<std::string> ServicePrincipal(const std::string& host) {
+  const std::string doing = Proving(host);
+  Name given, its;
+  ESPALIER_RETURN_IF_ERROR(ImportService(doing, host, &given));
+  OM_uint32 minor = 0;
+  // As in gss_init_sec_context, which requests a ticket for this name.
+  OM_uint32 major = gss_canonicalize_name(&minor, given.it, &kKerberos, &its.it);
+  if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
+  Buffer text;
+  major = gss_display_name(&minor, its.it, &text.it, nullptr);
+  if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
+  return std::string(static_cast<const char*>(text.it.value), text.it.length);
 }
 
 Result<std::string> OwnPrincipal(const KerberosLimits& limits) {

@@ -37,6 +37,11 @@ struct KerberosLimits {
 Result<std::string> NegotiateHeader(const std::string& host, const KerberosLimits& limits,
                                     int64_t* waited_ms = nullptr);
 
+// Returns the principal to which NegotiateHeader proves our identity: "HTTP/HOST@REALM", with the
+// host as given, in lower case, and the realm that krb5.conf gives for it. Never asks DNS for
+// another name of the host, whatever krb5.conf says.
+Result<std::string> ServicePrincipal(const std::string& host);
+
 // Returns this process's own principal, "name@REALM". Errors are the same.
 Result<std::string> OwnPrincipal(const KerberosLimits& limits);
 

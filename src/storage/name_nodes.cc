@@ -177,38 +177,6 @@ Result<Speech> SpeechOf(const Uri& uri, const HadoopConfig& config) {
                          "configured otherwise) or hdfs://HOST/PATH");
 }
 
-// Adds the host itself, its addresses and the port, as tokens contain them.
-void AddServices(const HostPort& address, std::vector<std::string>* services) {
-  if (address.port == 0 || address.host.empty()) return;
-  services->push_back(ToString(address));
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address.host.c_str(), nullptr, &hints, &found) != 0) return;
-  for (const addrinfo* i = found; i != nullptr; i = i->ai_next) {
-    std::array<char, NI_MAXHOST> ip = {};
-    if (getnameinfo(i->ai_addr, i->ai_addrlen, ip.data(), ip.size(), nullptr, 0, NI_NUMERICHOST) ==
-        0) {
-      services->push_back(ToString({ip.data(), address.port}));
-    }
-  }
-  freeaddrinfo(found);
-}
-
-// Returns the rpc-address of the NameNode that the configuration lists under this HTTP or HTTPS
-// address.
-HostPort RpcAddressBehind(const HadoopConfig& config, const NameNode& node) {
-  const auto suffixes = Suffixes(config);
-  if (!suffixes.ok()) return {};
-  for (const auto& [suffix, service] : *suffixes) {
-    const auto rpc = RpcAddressOf(config, suffix);
-    if (!rpc.ok() || rpc->host.empty()) continue;
-    const auto http = HttpAddressOf(config, node.secure ? kSecure : kPlain, suffix, rpc->host);
-    if (http.ok() && *http == node.http) return *rpc;
-  }
-  return {};
-}
-
 // Returns the HTTP and the HTTPS address of the NameNode with this key suffix, as far as the
 // configuration gives them.
 std::vector<NameNode> WebAddresses(const HadoopConfig& config, const std::string& suffix) {
@@ -234,6 +202,54 @@ std::string NameOfNode(const NameNode& node) {
   const bool usual = node.http.port == (node.secure ? kSecure : kPlain).port;
   return "webhdfs://" +
          ToString({PlainHost(node.http.host), usual ? kDefaultHttpPort : node.http.port});
+}
+
+// Returns whether the configuration names this host of a NameNode.
+bool IsConfigured(const HadoopConfig& config, const std::string& host) {
+  const auto suffixes = Suffixes(config);
+  if (!suffixes.ok()) return false;
+  return std::any_of(suffixes->begin(), suffixes->end(), [&](const KeySuffix& suffix) {
+    const auto rpc = RpcAddressOf(config, suffix.text);
+    if (rpc.ok() && PlainHost(rpc->host) == PlainHost(host)) return true;
+    const auto known = WebAddresses(config, suffix.text);
+    return std::any_of(known.begin(), known.end(), [&host](const NameNode& node) {
+      return PlainHost(node.http.host) == PlainHost(host);
+    });
+  });
+}
+
+// Adds the host itself, its addresses and the port, as tokens contain them. Resolves only an
+// address or a `trusted` name.
+void AddServices(const HostPort& address, bool trusted, std::vector<std::string>* services) {
+  if (address.port == 0 || address.host.empty()) return;
+  services->push_back(ToString(address));
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  if (!trusted && PlainHost(address.host) != "localhost") hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), nullptr, &hints, &found) != 0) return;
+  for (const addrinfo* i = found; i != nullptr; i = i->ai_next) {
+    std::array<char, NI_MAXHOST> ip = {};
+    if (getnameinfo(i->ai_addr, i->ai_addrlen, ip.data(), ip.size(), nullptr, 0, NI_NUMERICHOST) ==
+        0) {
+      services->push_back(ToString({ip.data(), address.port}));
+    }
+  }
+  freeaddrinfo(found);
+}
+
+// Returns the rpc-address of the NameNode that the configuration lists under this HTTP or HTTPS
+// address.
+HostPort RpcAddressBehind(const HadoopConfig& config, const NameNode& node) {
+  const auto suffixes = Suffixes(config);
+  if (!suffixes.ok()) return {};
+  for (const auto& [suffix, service] : *suffixes) {
+    const auto rpc = RpcAddressOf(config, suffix);
+    if (!rpc.ok() || rpc->host.empty()) continue;
+    const auto http = HttpAddressOf(config, node.secure ? kSecure : kPlain, suffix, rpc->host);
+    if (http.ok() && *http == node.http) return *rpc;
+  }
+  return {};
 }
 
 }  // namespace
@@ -289,8 +305,10 @@ std::vector<std::string> TokenServices(const Uri& uri, const HadoopConfig& confi
   const Result<Uri> whole = uri.host.empty() ? DefaultFileSystem(uri, config) : Result<Uri>(uri);
   if (whole.ok() && whole->port == 0) services.push_back("ha-hdfs:" + whole->host);
   for (const NameNode& node : name_nodes) {
-    AddServices(node.rpc.port == 0 ? RpcAddressBehind(config, node) : node.rpc, &services);
-    AddServices(node.http, &services);
+    for (const HostPort& address :
+         {node.rpc.port == 0 ? RpcAddressBehind(config, node) : node.rpc, node.http}) {
+      AddServices(address, IsConfigured(config, address.host), &services);
+    }
   }
   return services;
 }

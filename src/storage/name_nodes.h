@@ -32,7 +32,9 @@ struct NameNode {
 Result<std::vector<NameNode>> FindNameNodes(const Uri& uri, const HadoopConfig& config);
 
 // Returns the service names that delegation tokens of that file system may contain: "ha-hdfs:ns",
-// "host:port", and "host:port" with the host's addresses. Resolves host names.
+// "host:port", and "host:port" with the host's addresses. Resolves host names, but only those in
+// the configuration and `localhost`: with the addresses of any other name, its DNS server would
+// choose the file system whose token is sent to it.
 std::vector<std::string> TokenServices(const Uri& uri, const HadoopConfig& config,
                                        const std::vector<NameNode>& name_nodes);
 

@@ -287,7 +287,10 @@ TEST_CASE("with a state directory jobs survive SIGTERM") {
     CHECK(running.end.ok());
   }
   Running running(directory);
-  CHECK(*running.client->Submit(Request("waiting")) == waiting);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(*running.client->Submit(Request("waiting")) == waiting);
+    CHECK(*running.client->Submit(Request("cancelled")) == cancelled);
+  }
   CHECK(running.client->Get(waiting)->snapshot.state == spec::JobState::kQueued);
   CHECK(running.client->Get(cancelled)->snapshot.state == spec::JobState::kCancelled);
   CHECK(running.client->Submit(Request("third"))->value > cancelled.value);

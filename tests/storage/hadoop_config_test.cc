@@ -1,5 +1,8 @@
 #include "src/storage/hadoop_config.h"
 
+#include <netdb.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -250,6 +253,29 @@ TEST_CASE("tokens are found by name service, name and address") {
   CHECK(services("webhdfs://127.0.0.1:9870/p").contains("127.0.0.1:8020"));
   CHECK_FALSE(services("webhdfs://127.0.0.1:9871/p").contains("127.0.0.1:8020"));
   CHECK(services("hdfs://ns/p").contains("ha-hdfs:ns"));
+}
+
+// Without this rule, a job could name a host whose DNS server returns the address of a NameNode
+// once, to get the NameNode's token, and then another address.
+TEST_CASE("DNS chooses tokens only for hosts in the configuration") {
+  std::string own(256, 0);  // a name with an address, other than localhost
+  REQUIRE(gethostname(own.data(), own.size()) == 0);
+  own.resize(own.find('\0'));
+  const auto services = [](const std::string& text, const HadoopConfig& config) {
+    const Uri uri = ParseUri(text).value();
+    return TokenServices(uri, config, FindNameNodes(uri, config).value());
+  };
+  const std::string at_rpc = "hdfs://" + own + ":8020/p", at_http = "webhdfs://" + own + ":9870/p";
+  const HadoopConfig none, known = Config(Property("fs.defaultFS", "hdfs://" + own + ":8020"));
+  using Strings = std::vector<std::string>;
+  CHECK(services(at_rpc, none) == Strings{own + ":8020", own + ":9870"});
+  CHECK(services(at_http, none) == Strings{own + ":9870"});
+  CHECK(services("hdfs://127.0.0.1:8020/p", none).size() == 4);  // two names, two addresses
+  addrinfo* found = nullptr;
+  if (getaddrinfo(own.c_str(), nullptr, nullptr, &found) != 0) return;  // the host has no address
+  freeaddrinfo(found);
+  CHECK(services(at_rpc, known).size() > 2);
+  CHECK(services(at_http, known).size() > 1);
 }
 
 }  // namespace

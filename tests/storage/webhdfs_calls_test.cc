@@ -34,6 +34,51 @@ TEST_CASE("a standby is skipped and the active NameNode remembered") {
   CHECK(files->CreateExclusively("hdfs://ns/g", "2").ok());
 }
 
+TEST_CASE("a job's token is sent only to its own file system") {
+  std::vector<std::string> shown;
+  const auto record = [&shown](const ServedRequest& r, ServedReply*) {
+    shown.push_back(r.query.count("delegation") > 0 ? r.query.at("delegation") : "none");
+    return false;
+  };
+  FakeHdfs own(record), other(record);
+  StorageOptions options = Quick();
+  const auto tokens = std::make_shared<TokenStore>();
+  tokens->Put(own.base, "OWN");
+  options.webhdfs.tokens = tokens;
+  const auto files = MakeFileSystem(options);
+  own.content["/f"] = other.content["/f"] = "1";
+  const std::string port = std::to_string(own.server.port());
+  CHECK(files->Stat(own.base + "/f").ok());
+  CHECK(files->Stat(other.base + "/f").ok());
+  // Another name of the same server is another file system: its address may change.
+  (void)files->Stat("webhdfs://localhost:" + port + "/f");
+  CHECK(shown == std::vector<std::string>{"OWN", "none", "none"});
+}
+
+TEST_CASE("a redirect to another server carries no token of ours") {
+  std::vector<std::string> targets;
+  FakeHdfs other([&targets](const ServedRequest& r, ServedReply*) {
+    targets.push_back(r.target);
+    return false;
+  });
+  other.content["/f"] = "1";
+  FakeHdfs own([&other](const ServedRequest& r, ServedReply* reply) {
+    if (r.op() != "OPEN") return false;
+    *reply = Reply(307, "",
+                   "Location: http://" + other.server.address() +
+                       "/webhdfs/v1/f?op=OPEN&offset=0&length=1&data=1\r\n");
+    return true;
+  });
+  own.content["/f"] = "1";
+  StorageOptions options = Quick();
+  const auto tokens = std::make_shared<TokenStore>();
+  tokens->Put(own.base, "OWNTOKEN");
+  options.webhdfs.tokens = tokens;
+  CHECK(MakeFileSystem(options)->ReadAll(own.base + "/f", 10).value() == "1");
+  REQUIRE(targets.size() == 1);
+  CHECK(targets[0].find("OWNTOKEN") == std::string::npos);
+}
+
 TEST_CASE("transient errors are retried and then reported by name") {
   int left = 3;
   ServedReply trouble;
