@@ -114,6 +114,12 @@ bool IsOfSameJob(const CheckpointHeader& its, const CheckpointHeader& mine) {
          its.arithmetic_id == mine.arithmetic_id && its.accepted == mine.accepted;
 }
 
+// Returns whether the file system did not answer, so that a later try may read the file.
+bool IsOfFileSystem(const Status& status) {
+  return status.code() == StatusCode::kUnavailable ||
+         status.code() == StatusCode::kDeadlineExceeded;
+}
+
 // Returns whether a job that was submitted after the writer's has written the checkpoint.
 bool IsOfLaterJob(const CheckpointHeader& its, const WriterName& writer) {
   const auto its_writer = FindWriter(std::string(kTemporary) + its.writer, kTemporary);
@@ -154,6 +160,7 @@ Status Prune(const storage::FileSystem& files, const std::string& directory,
       continue;
     }
     const auto its = ReadOne(files, directory + "/" + name, {}, CheckpointPart::kHeader);
+    if (IsOfFileSystem(its.status())) return its.status();
     if (its.ok() && IsOfLaterJob(its->header, writer)) continue;
     ranked.emplace_back(its.ok() && IsOfSameJob(its->header, mine) ? 1 : 2, name);
   }
@@ -170,9 +177,11 @@ Status Prune(const storage::FileSystem& files, const std::string& directory,
 Status CheckReplaceable(const storage::FileSystem& files, const std::string& path,
                         const WriterName& writer) {
   const auto its = ReadOne(files, path, {}, CheckpointPart::kHeader);
+  if (IsOfFileSystem(its.status())) return its.status();
   if (!its.ok() || !IsOfLaterJob(its->header, writer)) return {};
-  return FailedPrecondition("a later job has written a checkpoint there (" +
-                            Printable(its->header.writer) + ")");
+  return FailedPrecondition("a later job with the same output has written a checkpoint there (" +
+                            Printable(its->header.writer) +
+                            "). Give each job an output that no other job uses.");
 }
 
 }  // namespace
@@ -260,6 +269,7 @@ Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& di
     bool stays = false;
     if (StepOf(name)) {
       const auto its = ReadOne(files, path, {}, CheckpointPart::kHeader);
+      if (IsOfFileSystem(its.status())) return its.status();
       stays = its.ok() && IsOfLaterJob(its->header, writer);
     } else {
       stays = !IsLeftover(name, writer);

@@ -84,9 +84,13 @@ class Unpacker {
     value = static_cast<T>(Within(0, static_cast<int64_t>(last)));
   }
   std::string_view View() {
-    const auto size = static_cast<size_t>(Within(0, static_cast<int64_t>(bytes_.size())));
-    const std::string_view text = ok_ ? bytes_.substr(0, size) : std::string_view();
-    if (ok_) bytes_.remove_prefix(size);
+    const auto size = static_cast<uint64_t>(Next());
+    if (!ok_ || size > bytes_.size()) {
+      Fail();
+      return {};
+    }
+    const std::string_view text = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
     return text;
   }
   void Text(std::string& text) { text = View(); }
@@ -200,11 +204,10 @@ void MapShards(Unpacker& a, std::vector<spec::Shard>& shards) {
     MapFrom(a, shard.begin, ExpectedBegin(before, shard.file));
     MapFrom(a, shard.end, shard.begin);
     const int64_t run = a.Within(1, count - std::ssize(shards));
-    const bool fits = shard.begin >= 0 && shard.end >= shard.begin &&
-                      shard.end - shard.begin <= (std::numeric_limits<int64_t>::max() - shard.end) /
-                                                     std::max<int64_t>(1, run);
-    if (!a.ok() || !fits) return a.Fail();
+    if (!a.ok() || shard.begin < 0 || shard.end < shard.begin) return a.Fail();
     const int64_t length = shard.end - shard.begin;
+    const int64_t room = std::numeric_limits<int64_t>::max() - shard.end;  // for the later shards
+    if (run > 1 && length > room / (run - 1)) return a.Fail();
     for (int64_t i = 0; i < run; ++i) {
       before = {shard.file, shard.begin + i * length, shard.end + i * length};
       shards.push_back(before);
@@ -264,12 +267,13 @@ std::string PackPlan(const spec::InputPlan& plan) {
 Result<spec::InputPlan> UnpackPlan(std::string_view bytes) {
   Unpacker unpacker(bytes);
   if (const int64_t version = unpacker.Next(); version != kPackedPlanVersion) {
-    return DataLoss("the packed input plan has the version " + std::to_string(version) +
-                    ", expected " + std::to_string(kPackedPlanVersion));
+    return DataLoss("the packed input plan of a job has another version (found " +
+                    std::to_string(version) + ", expected " + std::to_string(kPackedPlanVersion) +
+                    "). Start the version of the coordinator that wrote it.");
   }
   spec::InputPlan plan;
   MapPlan(unpacker, plan);
-  if (!unpacker.at_end()) return DataLoss("the packed input plan is damaged");
+  if (!unpacker.at_end()) return DataLoss("the packed input plan of a job is damaged. Restore the state directory.");
   return plan;
 }
 

@@ -8,12 +8,12 @@ namespace espalier::coordinator {
 FairPool::FairPool(int threads) : threads_(threads), pool_(threads) {}
 
 FairPool::~FairPool() {
-  std::unique_lock lock(mutex_);
-  ended_.wait(lock, [this] { return running_ == 0 && waiting_.empty(); });
+  MutexLock lock(mutex_);
+  while (running_ != 0 || !waiting_.empty()) ended_.Wait(mutex_);
 }
 
 void FairPool::Submit(std::set<std::string> groups, std::function<void()> work) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   waiting_.push_back({std::move(groups), std::move(work)});
   StartLocked();
 }
@@ -42,14 +42,14 @@ void FairPool::StartLocked() {
 // Runs on a thread of the pool.
 void FairPool::Run(const Item& item) {
   item.work();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   --running_;
   for (const std::string& group : item.groups) {
     const auto it = running_by_group_.find(group);
     if (--it->second == 0) running_by_group_.erase(it);
   }
   StartLocked();
-  ended_.notify_all();
+  ended_.NotifyAll();
 }
 
 }  // namespace espalier::coordinator

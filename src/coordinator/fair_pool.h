@@ -3,14 +3,13 @@
 // threads, so an unreachable file system, or the many jobs of one owner, block no other work.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "src/base/mutex.h"
 #include "src/base/thread_pool.h"
 
 namespace espalier::coordinator {
@@ -32,15 +31,15 @@ class FairPool {
     std::set<std::string> groups;
     std::function<void()> work;
   };
-  void StartLocked();
+  void StartLocked() REQUIRES(mutex_);
   void Run(const Item& item);
 
   const int threads_;
-  std::mutex mutex_;  // guards all members below, except the pool
-  std::condition_variable ended_;
-  std::deque<Item> waiting_;
-  std::map<std::string, int> running_by_group_;
-  int running_ = 0;
+  Mutex mutex_;
+  CondVar ended_;
+  std::deque<Item> waiting_ GUARDED_BY(mutex_);
+  std::map<std::string, int> running_by_group_ GUARDED_BY(mutex_);
+  int running_ GUARDED_BY(mutex_) = 0;
   JobPool pool_;  // last: its work uses the members above
 };
 

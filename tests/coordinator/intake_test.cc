@@ -165,7 +165,7 @@ TEST_CASE("a caller's submissions on other storage pass its slow ones") {
   desk.Add(Request("e", hdfs.base), "e", "ann");
   CHECK_THAT(desk.answers.at("e").status().message(),
              Says("too many submissions of 'ann' wait for " + hdfs.base +
-                  " (found 4, expected fewer ..."));
+                  " (found 4, expected fewer than 4)"));
 }
 
 TEST_CASE("callers without names count by their address") {
@@ -176,7 +176,7 @@ TEST_CASE("callers without names count by their address") {
   desk.AddFrom(other, Request("d", hdfs.base), "d");
   CHECK(desk.answers.size() == 1);
   CHECK_THAT(desk.answers.at("c").status().message(),
-             Says("too many submissions of the client at ipv4:10.0.0.1 wait for ..."));
+             Says("too many submissions of the client at ipv4:10.0.0.1 wait for"));
 }
 
 TEST_CASE("FileSystemsNamed finds the file systems of a job text") {
