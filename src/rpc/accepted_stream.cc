@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "src/rpc/call_status.h"
+#include "src/rpc/connections.h"
 #include "src/rpc/frame_stream.h"
 
 namespace espalier::rpc {
@@ -79,7 +80,7 @@ void AcceptedStream::BreakLocked(const Status& why) {
   if (!queue_.writing()) {
     FinishLocked();
   } else if (!done_) {
-    context_->TryCancel();  // ends the write in progress
+    CancelCall(context_);  // ends the write in progress
   }
 }
 

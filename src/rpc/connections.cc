@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "src/rpc/call_status.h"
 #include "src/rpc/endpoint.h"
 #include "src/rpc/read_turns.h"
 #include "src/rpc/refusals.h"
@@ -85,7 +86,7 @@ bool Connections::Begin(const grpc::CallbackServerContext& context) {
   if (it == peers_.end()) return true;
   const std::shared_ptr<Peer> peer = it->second;
   if (peer->sockets.empty()) return false;
-  calls_[&context] = {peer, NowMs()};
+  calls_[&context] = {peer, NowMs(), ++last_call_};
   ReportCall(*peer);
   peer->calls.Begin();
   PauseOrResumeLocked(peer.get());
@@ -105,11 +106,31 @@ void Connections::End(const grpc::CallbackServerContext& context) {
   MutexLock lock(mutex_);
   const auto call = calls_.extract(&context);
   if (call.empty()) return;
-  const auto& [peer, began_ms, large] = call.mapped();
-  if (large && --peer->large_calls == 0) ReportCall(*peer);
-  const std::string why = peer->calls.End(cancelled, now_ms - began_ms, now_ms);
-  if (!why.empty()) CloseLocked(peer.get(), why);
-  PauseOrResumeLocked(peer.get());
+  const Call& ended = call.mapped();
+  Peer* const peer = ended.peer.get();
+  if (ended.large && --peer->large_calls == 0) ReportCall(*peer);
+  const std::string why = peer->calls.End(cancelled, now_ms - ended.began_ms, now_ms);
+  if (!why.empty()) CloseLocked(peer, why);
+  PauseOrResumeLocked(peer);
+}
+
+void Connections::ExpectEnd(const grpc::CallbackServerContext& context) {
+  MutexLock lock(mutex_);
+  const auto it = calls_.find(&context);
+  if (it == calls_.end() || it->second.cancelled != nullptr) return;
+  it->second.cancelled = std::make_unique<grpc::Alarm>();
+  it->second.cancelled->Set(Deadline(kCancelTimeoutMs), [weak = weak_from_this(), at = &context,
+                                                         number = it->second.number](bool expired) {
+    const auto self = weak.lock();
+    if (expired && self != nullptr) self->CloseIfOpen(at, number);
+  });
+}
+
+void Connections::CloseIfOpen(const grpc::CallbackServerContext* context, uint64_t number) {
+  MutexLock lock(mutex_);
+  const auto it = calls_.find(context);
+  if (it == calls_.end() || it->second.number != number) return;
+  CloseLocked(it->second.peer.get(), "a call was cancelled, and its caller does not read");
 }
 
 void Connections::CloseLocked(Peer* peer, const std::string& why) {
@@ -129,6 +150,10 @@ void Connections::CloseLocked(Peer* peer, const std::string& why) {
 }
 
 namespace {
+
+// The connections of this process's servers, for CancelCall. A context does not lead to its server.
+Mutex servers_mutex;
+std::vector<std::weak_ptr<Connections>> servers GUARDED_BY(servers_mutex);
 
 class Contexts final : public grpc::ContextAllocator {
  public:
@@ -153,7 +178,24 @@ class Contexts final : public grpc::ContextAllocator {
 }  // namespace
 
 std::unique_ptr<grpc::ContextAllocator> MakeContexts(std::shared_ptr<Connections> connections) {
+  {
+    MutexLock lock(servers_mutex);
+    std::erase_if(servers, [](const auto& server) { return server.expired(); });
+    servers.push_back(connections);
+  }
   return std::make_unique<Contexts>(std::move(connections));
+}
+
+void CancelCall(grpc::CallbackServerContext* context) {
+  context->TryCancel();
+  std::vector<std::weak_ptr<Connections>> all;
+  {
+    MutexLock lock(servers_mutex);
+    all = servers;
+  }
+  for (const auto& server : all) {
+    if (const auto connections = server.lock()) connections->ExpectEnd(*context);
+  }
 }
 
 }  // namespace espalier::rpc

@@ -5,6 +5,7 @@
 
 #include "src/base/mutex.h"
 #include "src/rpc/call_status.h"
+#include "src/rpc/connections.h"
 #include "src/rpc/open_calls.h"
 #include "src/rpc/wire.h"
 
@@ -51,7 +52,7 @@ class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
     ended_ = true;
     why_ = why;
     if (!writing_) return FinishLocked();
-    context_->TryCancel();  // the write then ends
+    CancelCall(context_);  // the write then ends
   }
 
   Mutex mutex_;

@@ -10,6 +10,7 @@
 #include "src/base/mutex.h"
 #include "src/base/text.h"
 #include "src/rpc/call_status.h"
+#include "src/rpc/connections.h"
 #include "src/rpc/transport.h"
 #include "src/rpc/wire.h"
 
@@ -132,7 +133,7 @@ class Sending final : public grpc::ServerGenericBidiReactor,
       const auto self = weak.lock();
       if (!expired || self == nullptr) return;
       MutexLock lock(self->mutex_);
-      if (!self->done_ && self->limited_ == part) self->context_->TryCancel();
+      if (!self->done_ && self->limited_ == part) CancelCall(self->context_);
     });
   }
 

@@ -11,6 +11,7 @@
 
 #include "src/base/mutex.h"
 #include "src/rpc/call_status.h"
+#include "src/rpc/connections.h"
 #include "src/rpc/open_calls.h"
 #include "src/rpc/wire.h"
 
@@ -86,7 +87,7 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
     } else {
       Finish(ToGrpc(status, context_));
     }
-    LimitLocked([](UnaryCall* call) { call->context_->TryCancel(); });
+    LimitLocked([](UnaryCall* call) { CancelCall(call->context_); });
   }
   // Calls `expired`, with the mutex held, after the timeout. Replaces an earlier limit.
   void LimitLocked(void (*expired)(UnaryCall*)) REQUIRES(mutex_) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/rpc/call_status.h"
+#include "src/rpc/connections.h"
 #include "src/rpc/wire.h"
 
 namespace espalier::rpc {
@@ -30,7 +31,7 @@ void WatchCall::Send(spec::JobUpdate update) {
   ending_ = cancelled_ = true;
   why_ = ResourceExhausted("the watcher does not read: " + std::to_string(rows) +
                            " evaluations wait for it; watch again");
-  context_->TryCancel();  // ends the write in progress
+  CancelCall(context_);  // ends the write in progress
 }
 
 void WatchCall::StartLocked(const spec::JobUpdate& update) {
@@ -66,7 +67,7 @@ void WatchCall::End(const Status& why) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
     MutexLock lock(self->mutex_);
-    if (!self->done_) self->context_->TryCancel();  // ends the write in progress
+    if (!self->done_) CancelCall(self->context_);  // ends the write in progress
   });
 }
 

@@ -5,6 +5,7 @@
 #include "src/base/version.h"
 #include "src/config/address.h"
 #include "src/rpc/call_status.h"
+#include "src/rpc/connections.h"
 #include "src/rpc/wire.h"
 
 namespace espalier::rpc {
@@ -54,7 +55,7 @@ void WorkerSession::Send(grpc::ByteBuffer message) {
     EndLocked(ResourceExhausted("the worker does not read: " + std::to_string(queue_.messages()) +
                                 " messages of " + Bytes(queue_.bytes()) + " wait for it"),
               false);
-    context_->TryCancel();
+    CancelCall(context_);
     return;
   }
   if (const auto* next = queue_.Push(std::move(message), bytes)) StartWrite(next);
@@ -90,7 +91,7 @@ void WorkerSession::BreakOffSoonLocked() {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
     MutexLock lock(self->mutex_);
-    if (!self->done_) self->context_->TryCancel();
+    if (!self->done_) CancelCall(self->context_);
   });
 }
 

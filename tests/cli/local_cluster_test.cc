@@ -11,6 +11,7 @@
 
 #include "src/cli/local_start.h"
 #include "tests/testing/eventually.h"
+#include "tests/testing/says.h"
 
 namespace espalier::cli {
 namespace {

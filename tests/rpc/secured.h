@@ -60,10 +60,12 @@ class Handler : public CoordinatorHandler {
 };
 
 struct Secured {
+  explicit Secured(const CoordinatorServerLimits& limits)
+      : Secured({security::Role::kCoordinator, "head", {"127.0.0.1"}}, 0, limits) {}
   explicit Secured(const security::CertificateRequest& request = {security::Role::kCoordinator,
                                                                   "head",
                                                                   {"localhost", "127.0.0.1"}},
-                   int64_t age_days = 0) {
+                   int64_t age_days = 0, CoordinatorServerLimits limits = {}) {
     ServerSecurity security;
     own = mine.Issue(request, age_days);
     security.keychain = MustOpen(own);
@@ -72,7 +74,6 @@ struct Secured {
         security::Secrecy::kSecret));
     REQUIRE(tokens.ok());
     security.tokens = *tokens;
-    CoordinatorServerLimits limits;
     limits.recheck_interval_ms = 50;
     auto made = CoordinatorServer::Make("127.0.0.1:0", &handler, limits, security);
     REQUIRE(made.status().ToString() == "OK");

@@ -8,6 +8,7 @@
 #include "src/rpc/coordinator_client.h"
 #include "src/rpc/peer.h"
 #include "src/rpc/transport.h"
+#include "tests/rpc/raw_client.h"
 #include "tests/rpc/secured.h"
 
 namespace espalier::rpc {
@@ -231,33 +232,36 @@ TEST_CASE("revoking a credential ends only its own open streams") {
   CHECK(by_certificate.get().ok());
 }
 
-TEST_CASE("revocation also ends a watcher that does not read") {
+// Revokes a watcher after an update that is larger than the buffers of a connection.
+struct RevokedWatcher {
+  explicit RevokedWatcher(RawClient::Window window, const CoordinatorServerLimits& limits = {})
+      : head(limits), client(head.server->port()) {
+    head.handler.keeps_watchers = true;
+    v1::WatchRequest request;
+    request.set_job(7);
+    client.Call("/espalier.v1.Espalier/Watch", kToken, request.SerializeAsString(), window);
+    const auto sink = head.handler.watchers.PopFor(kPatience);
+    REQUIRE(sink.has_value());
+    spec::JobUpdate update;
+    update.snapshot.output = std::string(64 << 20, 'x');
+    (*sink)->Send(update);
+    head.mine.Replace("tokens", "operator dan 0000111122223333\n", security::Secrecy::kSecret);
+  }
+
   Secured head;
-  head.handler.keeps_watchers = true;
-  const security::TlsFiles bob = head.mine.Issue({security::Role::kReader, "bob"});
-  rpc::TransportSettings settings;
-  settings.message_bytes_max = 256 << 20;
-  settings.keepalive_interval_ms = settings.keepalive_timeout_ms = 10'000;
-  const rpc::Connection connection =
-      rpc::MakeChannel(head.server->address(), settings, {MustOpen(bob), ""});
-  const auto stub = espalier::v1::Espalier::NewStub(connection.channel);
-  grpc::ClientContext context;
-  context.set_deadline(rpc::Deadline(60'000));
-  espalier::v1::WatchRequest request;
-  request.set_job(7);
-  const auto reader = stub->Watch(&context, request);
-  const auto sink = head.handler.watchers.PopFor(kPatience);
-  REQUIRE(sink.has_value());
-  spec::JobUpdate update;
-  update.snapshot.output = std::string(64 << 20, 'x');  // more than an unread connection buffers
-  (*sink)->Send(update);
-  head.mine.Revoke(bob);
-  // Waits for longer than a revoked watcher has to read (kWatchFlushTimeoutMs). Then it gets no
-  // more data.
-  std::this_thread::sleep_for(std::chrono::seconds(15));
-  espalier::v1::JobUpdate read;
-  CHECK_FALSE(reader->Read(&read));
-  CHECK(reader->Finish().error_code() != grpc::StatusCode::OK);
+  RawClient client;
+};
+
+TEST_CASE("revocation also ends a watcher that does not read") {
+  RevokedWatcher watcher(RawClient::Window::kFirst);
+  CHECK(watcher.client.CallEnds(kPatience));
+}
+
+TEST_CASE("revocation ends a connection whose socket is not read") {
+  CoordinatorServerLimits limits;
+  limits.keepalive_timeout_ms = 10 * 60'000;  // the system does not end the connection
+  RevokedWatcher watcher(RawClient::Window::kLargest, limits);
+  CHECK(watcher.client.ConnectionEnds(kPatience));
 }
 
 TEST_CASE("a plain server limits the open calls of one caller") {
