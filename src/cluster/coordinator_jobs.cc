@@ -162,8 +162,9 @@ Status CoordinatorCore::CheckModelSize(const TrainingSubmission& submission) con
 void CoordinatorCore::On(const CancelJob& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr) {
-    out_.reply.push_back({event.request, NotFound("there is no " + ToString(event.job) +
-                                                  "; `espalier list` shows the jobs")});
+    out_.reply.push_back(
+        {event.request, NotFound(ToString(event.job) + " does not exist. Run "
+                                                       "`espalier list` to see the jobs.")});
     return;
   }
   if (Status s = CheckOwner(*job, event.by); !s.ok()) {

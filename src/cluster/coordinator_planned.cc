@@ -264,8 +264,9 @@ void CoordinatorCore::Obey(Worker& worker, const Leaving& message) {
 void CoordinatorCore::On(const DrainWorker& event) {
   Worker* worker = FindWorker(event.worker);
   if (worker == nullptr) {
-    out_.drained.push_back({event.request, NotFound("there is no " + ToString(event.worker) +
-                                                    "; `espalier workers` shows them")});
+    out_.drained.push_back({event.request, NotFound(ToString(event.worker) +
+                                                    " does not exist. Run `espalier workers` to "
+                                                    "see the workers.")});
     return;
   }
   const Status drained = Drain(*worker, event.reason);

@@ -321,7 +321,7 @@ bool CoordinatorCore::HeedNumbers(SessionId id, const Hello& hello) {
   if (!young || hello.incarnation.value >= kIncarnationMax) {
     SendAway(id, Unavailable("this coordinator (incarnation " + ours + ") is older than one that " +
                              Printable(hello.name, 128) + " has seen (" + seen +
-                             "); if there is no newer one, restart this one"));
+                             "). Restart this coordinator if no newer one runs."));
     return false;
   }
   options_.incarnation = {hello.incarnation.value + 1};

@@ -153,7 +153,8 @@ void CoordinatorCore::NoteCrash(const Worker& worker, const std::string& signal)
 // already, or the stream is closed and the process still has a heartbeat to return.
 void CoordinatorCore::NoteOutOfMemory(const Worker& worker) {
   const std::string what =
-      "was ended by the kernel for lack of memory. Lower memory_bytes_max of this worker, or raise "
+      "was ended by the kernel because memory ran out. Lower memory_bytes_max of this worker, or "
+      "raise "
       "MemoryMax of its unit";
   const std::string machine = MachineOf(worker.hello.name);
   for (const auto& [id, before] : workers_) {
@@ -241,7 +242,7 @@ Status CoordinatorCore::CheckArithmetic(const Hello& hello) const {
     }
     return Unavailable(found + "', but " + Label(worker) + " computes with '" +
                        Printable(worker.hello.arithmetic_id, 200) +
-                       "': a model's bits would depend on who trained it" + fix +
+                       "': a model's bits would depend on which workers trained it" + fix +
                        ", or name the right one as `arithmetic` of the coordinator");
   }
   return Status::Ok();
@@ -335,7 +336,7 @@ void CoordinatorCore::Refuse(SessionId session, Status why) {
 
 // Like Refuse, but not final: the worker may return.
 void CoordinatorCore::SendAway(SessionId session, Status why) {
-  Log(LogLevel::kWarning, "sent " + sessions_[session].peer + " away: " + why.ToString());
+  Log(LogLevel::kWarning, "refused " + sessions_[session].peer + ": " + why.ToString());
   sessions_.erase(session);
   Close(session, std::move(why));
 }

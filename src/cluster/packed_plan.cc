@@ -273,7 +273,8 @@ Result<spec::InputPlan> UnpackPlan(std::string_view bytes) {
   }
   spec::InputPlan plan;
   MapPlan(unpacker, plan);
-  if (!unpacker.at_end()) return DataLoss("the packed input plan of a job is damaged. Restore the state directory.");
+  if (!unpacker.at_end())
+    return DataLoss("the packed input plan of a job is damaged. Restore the state directory.");
   return plan;
 }
 

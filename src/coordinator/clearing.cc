@@ -23,7 +23,7 @@ bool IsTaken(const Status& done) { return done.code() == StatusCode::kResourceEx
 std::string Words(const cluster::ClearWork& work, const std::string& what, const Status& why) {
   const std::string where =
       work.kind == spec::JobKind::kTrain
-          ? "beside " + QuotedPath(work.output)
+          ? "next to " + QuotedPath(work.output)
           : "in " + QuotedPath(scoring::StagingDirectory(work.output, work.request_id));
   return ToString(work.job) + ": what it wrote stays " + where + what + ": " + why.ToString();
 }

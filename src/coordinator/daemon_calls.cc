@@ -106,7 +106,7 @@ void CoordinatorDaemon::OnGet(JobId job, rpc::CallerGone gone, rpc::Done<spec::J
   Tell(std::move(gone), [this, job, done = std::move(done)] {
     const auto snapshot = core_.Job(job);
     if (!snapshot) {
-      done(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
+      done(NotFound(ToString(job) + " does not exist. Run `espalier list` to see the jobs."));
     } else {
       done(spec::JobUpdate{*snapshot, core_.History(job, 0)});
     }

@@ -65,8 +65,8 @@ Status CheckAbsolute(const char* key, const std::vector<std::string>& paths) {
       continue;  // empty, or the reader of the path reports the problem
     }
     return InvalidArgument(std::string(key) + ": found the relative path " + QuotedPath(path) +
-                           ", expected an absolute one: whoever submits a job makes its paths "
-                           "absolute, as `espalier submit` does");
+                           ", expected an absolute one. Make the paths of a job absolute before "
+                           "you submit it, as `espalier submit` does.");
   }
   return Status::Ok();
 }

@@ -6,7 +6,7 @@ namespace espalier::coordinator {
 
 void Watchers::Add(JobId job, std::shared_ptr<rpc::WatchSink> sink) {
   if (!core_->Job(job)) {
-    sink->Close(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
+    sink->Close(NotFound(ToString(job) + " does not exist. Run `espalier list` to see the jobs."));
     return;
   }
   if (Count() >= watchers_max_) {

@@ -143,8 +143,8 @@ Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const config::Address& addres
   addrinfo* found = nullptr;
   const std::string host = BindHost(address.host), port = std::to_string(address.port);
   if (int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0) {
-    return InvalidArgument("cannot listen on " + config::ToString(address) + ": no such host (" +
-                           gai_strerror(code) + ")");
+    return InvalidArgument("cannot listen on " + config::ToString(address) +
+                           ": the host is unknown (" + gai_strerror(code) + ")");
   }
   const int error = out->ListenOnAll(found, address.port, silence_ms);
   freeaddrinfo(found);

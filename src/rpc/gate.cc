@@ -51,7 +51,8 @@ grpc::ServerGenericBidiReactor* Gate::Admit(grpc::GenericCallbackServerContext* 
   }
   const auto method = methods_.find(context->method());
   if (method == methods_.end()) {
-    return new RefusedCall({grpc::StatusCode::UNIMPLEMENTED, "this server has no such method"});
+    return new RefusedCall(
+        {grpc::StatusCode::UNIMPLEMENTED, "this server does not have the method"});
   }
   const auto access = AccessOf(context->method());
   if (access == Access::kOperator || access == Access::kWorker) {

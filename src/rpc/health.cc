@@ -72,7 +72,8 @@ Methods HealthService::MakeMethods() {
         context, calls_, "",
         [has](const std::shared_ptr<Call>& call, const Result<HealthCheckRequest>& request) {
           if (!request.ok()) return call->Answer(request.status());
-          if (!has(request->service())) return call->Answer(NotFound("no such service is here"));
+          if (!has(request->service()))
+            return call->Answer(NotFound("this server does not have the service"));
           call->Answer(Status::Ok(), [](HealthCheckResponse* response) {
             response->set_status(HealthCheckResponse::SERVING);
           });

@@ -147,8 +147,8 @@ Status WorkerSession::CheckHello(const cluster::Hello& hello) const {
   const Status why =
       InvalidArgument("the address of the worker: found '" + Printable(hello.address) +
                       "', expected host:port, by which other workers reach it (or unix:/PATH, "
-                      "where the coordinator "
-                      "has such an address, too); see the worker's --listen and --advertise");
+                      "if the coordinator has a unix: address too). Set --listen or --advertise "
+                      "of the worker.");
   LogWarning("refused worker '" + Printable(hello.name) + "': " + why.message());
   return why;
 }

@@ -39,7 +39,7 @@ std::string Describe(const X509* certificate) {
 
 Result<CertificatePtr> First(std::string_view pem) {
   std::vector<CertificatePtr> chain = ReadCertificates(pem);
-  if (chain.empty()) return PermissionDenied("there is no certificate in PEM form");
+  if (chain.empty()) return PermissionDenied("found no certificate in PEM form");
   return std::move(chain.front());
 }
 
@@ -162,7 +162,7 @@ Status CheckKeyFits(std::string_view chain_pem, std::string_view key_pem) {
   ESPALIER_ASSIGN_OR_RETURN(const CertificatePtr certificate, First(chain_pem));
   const KeyPtr key = ReadKey(key_pem);
   if (key == nullptr) {
-    return PermissionDenied("there is no private key in PEM form without a passphrase");
+    return PermissionDenied("found no private key in PEM form without a passphrase");
   }
   const bool fits = X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();

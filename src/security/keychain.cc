@@ -27,8 +27,8 @@ Status TlsFiles::Validate(bool client) const {
   if (!any()) {
     if (server_name.empty()) return Status::Ok();
     return InvalidArgument(
-        "tls.server_name: found without tls.ca, expected both: without TLS there are no "
-        "certificates");
+        "tls.server_name: found without tls.ca, expected both: without TLS, peers show "
+        "no certificate");
   }
   const auto missing = [](const char* which, const std::string& why) {
     return InvalidArgument(std::string("tls.") + which + ": found nothing, expected a PEM file, " +
@@ -43,13 +43,14 @@ Status TlsFiles::Validate(bool client) const {
 
 std::string ExpiryNotice(const std::string& path, int64_t expires_s, int64_t now_s) {
   if (expires_s - now_s > kExpiryNoticeS) return "";
-  const std::string mend =
-      "; put a new one in its place (espalier certs issue makes one), it is read without a restart";
+  const std::string fix =
+      ". Put a new one in its place (`espalier certs issue` makes one). It is read without a "
+      "restart.";
   const std::string which = "tls.certificate: " + QuotedPath(path);
   if (expires_s <= now_s) {
-    return which + " expired on " + UtcText(expires_s) + ": whoever judges it refuses it" + mend;
+    return which + " expired on " + UtcText(expires_s) + ". Peers refuse it" + fix;
   }
-  return which + " expires on " + UtcText(expires_s) + mend;
+  return which + " expires on " + UtcText(expires_s) + fix;
 }
 
 Result<std::shared_ptr<const TlsMaterial>> Keychain::Read() const {

@@ -10,9 +10,9 @@
 namespace espalier::spec {
 
 template <>
-inline constexpr auto kFields<PredictedCost> =
-    Declare(Member(&PredictedCost::predicted, Key("predicted")),
-            Member(&PredictedCost::cost, Key("cost")));
+inline constexpr auto kFields<PredictedCost> = Declare(Member(&PredictedCost::predicted,
+                                                              Key("predicted")),
+                                                       Member(&PredictedCost::cost, Key("cost")));
 
 template <>
 inline constexpr auto kFields<ClassCosts> = Declare(Member(&ClassCosts::label, Key("label")),

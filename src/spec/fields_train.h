@@ -456,7 +456,7 @@ inline constexpr auto kFields<TrainSpec> = Declare(
         Key("skip_nonfinite")
             .Words("fail", "skip")
             .Without(OptimizerKind::kLbfgs)
-            .Because("its line search already steps back from such points")
+            .Because("its line search already steps back from these points")
             .Yaml("on_nonfinite")
             .ReadByHand()
             .Doc("What to do with a step whose loss or gradient is not finite. fail: the job ends, "

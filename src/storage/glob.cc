@@ -76,7 +76,7 @@ Result<std::vector<std::string>> ExpandBraces(const std::string& pattern) {
       open.push_back(text.substr(0, begin) + parts[i] + text.substr(end + 1));
     }
     if (done.size() + open.size() > kPatternsMax) {
-      return InvalidArgument("the braces in '" + pattern + "' stand for more than " +
+      return InvalidArgument("the braces in '" + pattern + "' give more than " +
                              std::to_string(kPatternsMax) + " patterns; use a wildcard");
     }
   }

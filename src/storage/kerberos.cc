@@ -162,7 +162,7 @@ Status ImportService(const std::string& doing, const std::string& host, Name* na
 }
 
 std::string Proving(const std::string& host) {
-  return "prove to '" + Printable(host, 300) + "' who we are by Kerberos";
+  return "prove our identity to '" + Printable(host, 300) + "' by Kerberos";
 }
 
 Result<std::string> Negotiate(const std::string& host) {
@@ -182,7 +182,7 @@ Result<std::string> Negotiate(const std::string& host) {
 }
 
 Result<std::string> Principal() {
-  const std::string doing = "find out who we are by Kerberos";
+  const std::string doing = "find out our identity by Kerberos";
   Credential credential;
   ESPALIER_RETURN_IF_ERROR(Acquire(doing, &credential));
   Name name;
@@ -292,7 +292,7 @@ Result<std::string> ServicePrincipal(const std::string& host) {
 }
 
 Result<std::string> OwnPrincipal(const KerberosLimits& limits) {
-  return Limited("find out who we are by Kerberos", limits, Principal);
+  return Limited("find out our identity by Kerberos", limits, Principal);
 }
 
 }  // namespace espalier::storage

@@ -46,7 +46,7 @@ Result<std::string> ServicePrincipal(const std::string& host);
 Result<std::string> OwnPrincipal(const KerberosLimits& limits);
 
 // Returns the error for a message of the Kerberos library or of a server. `doing` is, for example,
-// "prove who we are to localhost". A pure function.
+// "prove our identity to 'localhost' by Kerberos". A pure function.
 Status KerberosProblem(const std::string& doing, const std::string& words);
 
 // Returns Java's Kerberos message in an error page, "... (Mechanism level: WORDS)", or "".

@@ -163,7 +163,7 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   for (const std::string& note : flags.options.notes) LogWarning(note);
   TuneMalloc();
   const bool out_of_memory = TakeOutOfMemoryMark(Variable("RUNTIME_DIRECTORY"));
-  if (out_of_memory) LogWarning("the kernel ended the process before this one for lack of memory");
+  if (out_of_memory) LogWarning("the kernel ended the previous process because memory ran out");
   const auto [end, not_believed] =
       RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,
                           .service = ReadServiceEnvironment(Variable),

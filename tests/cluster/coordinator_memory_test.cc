@@ -8,7 +8,7 @@
 namespace espalier::cluster {
 namespace {
 
-constexpr const char* kWhat = "was ended by the kernel for lack of memory";
+constexpr const char* kWhat = "was ended by the kernel because memory ran out";
 
 // A coordinator with one job in its profiling pass on the workers of machine-1 and machine-2.
 struct Cluster {

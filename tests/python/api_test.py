@@ -204,7 +204,7 @@ class ReflectionTest(daemons.EspalierTest):
         detail = GetMessageClass(self.pool.FindMessageTypeByName("espalier.v1.ErrorDetail"))
         self.assertEqual(json_format.MessageToDict(detail.FromString(raw)), {
             "code": "ERROR_CODE_NOT_FOUND",
-            "messages": ["there is no job-9; `espalier list` shows the jobs"]})
+            "messages": ["job-9 does not exist. Run `espalier list` to see the jobs."]})
 
 
 if __name__ == "__main__":

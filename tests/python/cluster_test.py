@@ -194,7 +194,7 @@ class ClusterTest(EspalierTest):
         at = told.exception.position
         self.assertEqual((at.file, at.row, at.column, at.text), (bad_rows, 3, "f0", "x"))
         for number in (99, "job-99"):
-            with self.assertRaisesRegex(espalier.NotFoundError, "there is no job-99"):
+            with self.assertRaisesRegex(espalier.NotFoundError, "job-99 does not exist"):
                 cluster.job(number)
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "job: found 'jobs'"):
             cluster.cancel("jobs")
