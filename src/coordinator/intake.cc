@@ -84,9 +84,9 @@ std::vector<Intake::Group> Intake::GroupsOf(const cluster::Requester& by,
 Status Intake::CheckLimits(const std::vector<Group>& groups) const {
   if (reading_ >= limits_.reading_max) {
     return ResourceExhausted(
-        "too many submissions are being read: " + std::to_string(reading_) +
-        ", the limit of this coordinator is " + std::to_string(limits_.reading_max) +
-        "; submit again in a moment (its log shows whether storage is unreachable)");
+        "too many submissions are being read (found " + std::to_string(reading_) +
+        ", expected fewer than " + std::to_string(limits_.reading_max) +
+        "). Submit again in a moment. The coordinator's log reports unreachable storage.");
   }
   for (const Group& group : groups) {
     const auto load = loads_.find(group);

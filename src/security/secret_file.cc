@@ -19,7 +19,7 @@ Status CheckMode(const struct stat& info, const std::string& path, const std::st
   return PermissionDenied(
       what + ": " + QuotedPath(path) + " is a secret that " +
       (others ? "any user of this machine may read or write" : "its group may write") +
-      "; fix it with `chmod 600 " + Printable(path, 1024) + "`");
+      ". Fix it with `chmod 600 " + Printable(path, 1024) + "`");
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ class AnyFileSystem : public FileSystem {
     if (!secrets_.empty() && IsByway(uri.path)) {
       return FileProblem(StatusCode::kPermissionDenied, "use", path,
                          "a path by /.reserved or .snapshot may lead to what is a secret of this "
-                         "daemon; name the file by its usual path");
+                         "daemon. Name the file by its usual path");
     }
     MutexLock lock(mutex_);
     std::shared_ptr<const FileSystem>& known = remote_[uri.prefix];
@@ -173,7 +173,7 @@ Result<std::string> PlaceName(const std::string& path, const StorageOptions& opt
   if (uri.kind == Uri::Kind::kLocal) return CanonicalPath(path);
   if (IsByway(uri.path)) {
     return FileProblem(StatusCode::kInvalidArgument, "use", path,
-                       "a path by /.reserved or .snapshot may lead to any place; give the usual "
+                       "a path by /.reserved or .snapshot may lead to any place. Give the usual "
                        "path");
   }
   ESPALIER_ASSIGN_OR_RETURN(const HadoopConfig config, ReadConfig(options));

@@ -460,7 +460,7 @@ Status LocalFileSystem::RemoveTree(const std::string& uri) const {
   const std::string name = place->name.substr(0, place->name.find('/'));
   if (name == "." || name == "..") {
     return InvalidArgument("refused to delete " + QuotedPath(place->path) +
-                           " with all in it; give the path of a directory by its name");
+                           " with all in it. Give the path of a directory by its name");
   }
   const TreeRemoval removal = RemoveTreeIn(place->parent.get(), name);
   if (removal.error_number == 0) return {};

@@ -89,7 +89,7 @@ std::vector<BadCase> Labels() {
       Label("a label that is null", R"(["p", "q", null])", "the label is missing ... class", 3,
             "null"),
       Label("a label of blanks", R"(["p", "  ", "q"])",
-            "the label is empty ... class. Correct the row ... data.bad_rows: {policy: skip", 2,
+            "the label is empty ... class). Correct the row ... data.bad_rows: {policy: skip", 2,
             "  "),
       Label("a label in Latin-1", "[\"p\", \"caf\xe9\", \"q\"]",
             "the text is not UTF-8 (byte 0xe9). Write the file in UTF-8", 2, "caf\\xe9"),

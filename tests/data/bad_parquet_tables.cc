@@ -39,7 +39,7 @@ std::vector<BadCase> Names() {
        StatusCode::kInvalidArgument, "data.features.columns: column 'b' is named twice", In("b")},
       {"the label among the features", With(good, Features({spec::ColumnRange{0, 2}})),
        StatusCode::kInvalidArgument,
-       "data.features.columns: column 'y' is the label ... leave it out", In("y")},
+       "data.features.columns: column 'y' is the label ... Leave it out", In("y")},
       {"no weight column", With(good, [](spec::JobSpec& j) { j.data.weight = std::string("w"); }),
        StatusCode::kInvalidArgument,
        "data.weight: column 'w' does not exist ... 3 columns: 'width', 'b', 'y'", In("w")},

@@ -258,7 +258,7 @@ TEST_CASE("a vocabulary holds all values with min_count rows") {
   }
   f.Train(Frequencies(10'001, 5));
   CHECK_THAT(ErrorOf(f), Says("... 10,001 values of the column ... 2 training rows ... min_count "
-                              "... 10,000 ... raise min_count"));
+                              "... 10,000 ... Raise min_count"));
 }
 
 TEST_CASE("counted values of a column are bounded per shard and overall") {

@@ -67,7 +67,7 @@ TEST_CASE("impossible columns are errors with a suggestion") {
   data.features.columns = {std::string("age"), int64_t{1}};
   CHECK_THAT(message(), Says("data.features.columns: column 'age' is named twice"));
   data.features.columns = {std::string("age"), std::string("sex")};
-  CHECK_THAT(message(), Says("data.features.columns: column 'sex' is the label ... leave it out"));
+  CHECK_THAT(message(), Says("data.features.columns: column 'sex' is the label ... Leave it out"));
   data.features.columns = {spec::ColumnRange{4, 6}};
   CHECK_THAT(message(),
              Says("data.features.columns: column 6 does not exist ... 6 columns ... from 0"));

@@ -140,7 +140,7 @@ class DecisionTest(EspalierTest):
         with open(result["bundle"] + "/model.json") as f:
             self.assertIn({"label": "a", "predicted": "b", "cost": 6}, json.load(f)["costs"])
         two = dict(spec, model={}, train={"threshold": {"cost": {"false_negative": 2}}})
-        _, err = self.espalier("train", self.job("two", two), code=2)
+        _, err = self.espalier("train", self.job("two", two), code=1)
         self.assertIn("expected two. Set model.costs", err)
         spec["model"]["costs"]["d"] = {"a": 3}
         _, err = self.espalier("train", self.job("unknown", spec), code=2)

@@ -32,22 +32,37 @@ static void at(const char *call, const char *text, size_t length) {
   raise(SIGSTOP);
 }
 
-int mkdir(const char *path, mode_t mode) {
-  int (*next)(const char *, mode_t) = (int (*)(const char *, mode_t))dlsym(RTLD_NEXT, "mkdir");
-  at("mkdir", path, strlen(path));
-  return next(path, mode);
+/* As at(), for a path that starts at an open directory. */
+static void at_path(const char *call, int directory, const char *path) {
+  char link[64], whole[8192];
+  ssize_t length = 0;
+  if (path[0] != '/' && directory != AT_FDCWD) {
+    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+    length = readlink(link, whole, sizeof whole / 2);
+    if (length < 0) length = 0;
+  }
+  snprintf(whole + length, sizeof whole - length, "/%s", path);
+  at(call, whole, strlen(whole));
 }
 
-int rmdir(const char *path) {
-  int (*next)(const char *) = (int (*)(const char *))dlsym(RTLD_NEXT, "rmdir");
-  at("rmdir", path, strlen(path));
-  return next(path);
+int mkdirat(int directory, const char *path, mode_t mode) {
+  int (*next)(int, const char *, mode_t) =
+      (int (*)(int, const char *, mode_t))dlsym(RTLD_NEXT, "mkdirat");
+  at_path("mkdirat", directory, path);
+  return next(directory, path, mode);
+}
+
+int unlinkat(int directory, const char *path, int flags) {
+  int (*next)(int, const char *, int) =
+      (int (*)(int, const char *, int))dlsym(RTLD_NEXT, "unlinkat");
+  if (flags & AT_REMOVEDIR) at_path("rmdir", directory, path);
+  return next(directory, path, flags);
 }
 
 int renameat2(int da, const char *a, int db, const char *b, unsigned flags) {
   int (*next)(int, const char *, int, const char *, unsigned) =
       (int (*)(int, const char *, int, const char *, unsigned))dlsym(RTLD_NEXT, "renameat2");
-  at("renameat2", a, strlen(a));
+  at_path("renameat2", da, a);
   return next(da, a, db, b, flags);
 }
 

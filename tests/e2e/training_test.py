@@ -266,6 +266,7 @@ class TrainingTest(EspalierTest):
             return self.write(name, "\n".join(lines) + "\n")
         old = table("old.csv", lambda i, a, b, c: ("%.4f" % a, "%.4f" % b, c))
         job = {"preset": "good", "data": {"train": old, "label": "y"},
+               "model": {"parametrization": "ntp", "scaling_layer": True},
                "train": {"epochs": 4, "seed": 3, "calibrate": False, "ensemble": {"fits": 1}}}
         first = self.train("old", job)
         loss = self.result("evaluate", first["bundle"], old)["metrics"]["loss"]

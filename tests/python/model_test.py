@@ -213,12 +213,12 @@ class ModelTest(unittest.TestCase):
                             ({"a": [1, 2], "b": [1]}, "different lengths"),
                             ({"a": 1.0, "b": 2.0}, "column 'a' is one value"),
                             ({"a": [1], "b": np.float64(2)}, "column 'b' is one value"),
-                            (Frame(), "table of type .*Frame, .*convert it")):
+                            (Frame(), "found a table of type .*Frame, .*Convert it")):
             with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
                 model.predict(data)
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "batch_rows"):
             model.predict([[1, 2]], batch_rows=0)
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is regression"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task regression"):
             model.predict_proba([[1, 2]])
 
     def test_labels_have_probabilities_and_are_decided_at_one_half(self):
@@ -235,7 +235,7 @@ class ModelTest(unittest.TestCase):
         np.testing.assert_allclose(model.predict_proba(x), 1 / (1 + np.exp(-z)))
         np.testing.assert_array_equal(model.predict(x), [[1, 0, 0], [0, 1, 0]])
         np.testing.assert_allclose(model.predict_raw(x), z)
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is multilabel"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task multilabel"):
             model.predict_index(x)
         wrong = bundles.document(2, {"task": "multilabel", "hidden": [], "loss": "mse"},
                                  targets=targets)
@@ -252,7 +252,7 @@ class ModelTest(unittest.TestCase):
                                features=features)
         model = self.load(doc, tensors)
         np.testing.assert_allclose(model.predict([[12.0, 7], [8, 3]]), [[13, 7], [9, 7]])
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is autoencoder"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task autoencoder"):
             model.predict_proba([[12.0, 7]])
         lying = bundles.document(2, {"task": "autoencoder", "hidden": []}, targets=targets[:1],
                                  features=features)

@@ -331,7 +331,7 @@ class TrainedTest(EspalierTest):
         p = model.predict_proba(frame)
         loss = -(np.log(p) * y + np.log1p(-p) * (1 - y)).mean()
         self.assertAlmostEqual(loss, result.test.loss, places=5)
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is multilabel"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task multilabel"):
             model.predict_index(frame)
 
     def test_columns_called_by_digits_are_those_that_a_dict_names(self):

@@ -81,7 +81,7 @@ class VectorsTest(unittest.TestCase):
                 self.model.predict({"v": column(structs)})
         with self.assertRaisesRegex(espalier.BadInputError, r"row 1 .*'v\[0\]' has no value"):
             self.model.predict({"v": column([DENSE, None])})
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "'v.0.' is of vectors"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "'v.0.' has vectors"):
             self.model.predict({"v[0]": column([DENSE]), "v[1]": [1.0]})
 
     def test_any_elements_are_those_of_each_vector(self):

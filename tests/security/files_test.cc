@@ -198,7 +198,7 @@ TEST_CASE("an expiring certificate is reported with its file and day") {
   CHECK_THAT(ExpiryNotice(path, end, kNow + 86'400),
              Contains(path) && Contains(" expires on 2027-01-30 08:00:00 UTC. Put a new one"));
   CHECK_THAT(ExpiryNotice(path, end, end - 1), Contains(" expires on "));
-  CHECK_THAT(ExpiryNotice(path, end, end), Contains(" expired on ") && Contains("refuses it"));
+  CHECK_THAT(ExpiryNotice(path, end, end), Contains(" expired on ") && Contains("Peers refuse it"));
 }
 
 TEST_CASE("a chain expires with its first certificate") {

@@ -201,7 +201,7 @@ TEST_CASE("HDFS paths that may alias a secret are refused") {
   const auto refuses = [](const Status& s) {
     INFO(s.ToString());
     CHECK(s.code() == StatusCode::kPermissionDenied);
-    CHECK(s.message().find("name the file by its usual path") != std::string::npos);
+    CHECK(s.message().find("Name the file by its usual path") != std::string::npos);
   };
   // This error comes from the next check, so the path passed.
   const auto lets_through = [](const Status& s) {

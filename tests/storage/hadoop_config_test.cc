@@ -211,8 +211,8 @@ TEST_CASE("a place on an HDFS has one name") {
   };
   refused("hdfs:///a/../b", "write the path without it");
   refused("webhdfs://h:50070/a/./b", "write the path without it");
-  refused("hdfs:///.reserved/.inodes/16390/b", "give the usual path");
-  refused("hdfs:///a/.snapshot/s/b", "give the usual path");
+  refused("hdfs:///.reserved/.inodes/16390/b", "Give the usual path");
+  refused("hdfs:///a/.snapshot/s/b", "Give the usual path");
 }
 
 TEST_CASE("a missing NameNode is reported with the key and the file") {

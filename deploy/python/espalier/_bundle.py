@@ -335,7 +335,8 @@ def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
     return found
 
 
-def _costs(root: Node, loss: str, classes: Tuple[str, ...]) -> Tuple[Tuple[int, int, float], ...]:
+def _costs(root: Node, loss: str,
+           classes: Tuple[Label, ...]) -> Tuple[Tuple[int, int, float], ...]:
     """Returns the costs of wrong predictions that are not 1."""
     node = root.get("costs")
     places = {name: i for i, name in enumerate(classes)}
