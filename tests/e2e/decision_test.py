@@ -143,7 +143,7 @@ class DecisionTest(EspalierTest):
         _, err = self.espalier("train", self.job("two", two), code=1)
         self.assertIn("expected two. Set model.costs", err)
         spec["model"]["costs"]["d"] = {"a": 3}
-        _, err = self.espalier("train", self.job("unknown", spec), code=2)
+        _, err = self.espalier("train", self.job("unknown", spec), code=1)
         self.assertIn("model.costs: found 'd'", err)
 
     def test_the_epoch_is_chosen_by_average_precision(self):

@@ -205,13 +205,14 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
       }
     }
     fitted.name = NameOfFeature(plan.schema, i);
-    if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != spec::NullKind::kConstant) {
+    const bool keeps = earlier != nullptr && earlier->features;
+    if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != spec::NullKind::kConstant &&
+        !(keeps && FillsNulls(*earlier, fitted.name))) {
       return BadInput(
                  "the column has no value in any training row. Exclude it with "
                  "data.features.exclude, or remove it from data.features.columns")
           .At({.file = plan.files.front().path, .column = fitted.name});
     }
-    const bool keeps = earlier != nullptr && earlier->features;
     if (keeps) {
       ESPALIER_ASSIGN_OR_RETURN(fitted, Kept(*earlier, std::move(fitted), options));
       if (fitted.vocabulary.size() > kCategoriesMax) {

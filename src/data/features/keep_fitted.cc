@@ -37,6 +37,15 @@ spec::FittedFeature KeptNumber(spec::FittedFeature kept, const spec::FittedFeatu
 
 }  // namespace
 
+bool FillsNulls(const spec::EarlierFit& earlier, const std::string& name) {
+  const std::vector<spec::FittedFeature>& features = earlier.preprocessing.features;
+  const auto same_name = [&](const spec::FittedFeature& f) { return f.name == name; };
+  const auto at = std::find_if(features.begin(), features.end(), same_name);
+  const auto place = static_cast<size_t>(at - features.begin());
+  return at != features.end() && at->codes == 0 && place < earlier.readings.size() &&
+         earlier.readings[place].fills_nulls;
+}
+
 Result<spec::FittedFeature> Kept(const spec::EarlierFit& earlier, spec::FittedFeature fitted,
                                  const spec::FeatureOptions& options) {
   const std::vector<spec::FittedFeature>& features = earlier.preprocessing.features;

@@ -15,6 +15,10 @@
 
 namespace espalier::data {
 
+// Returns whether the earlier job had a number of this name and a value for its nulls. A column
+// without a value then has that value in all rows.
+bool FillsNulls(const spec::EarlierFit& earlier, const std::string& name);
+
 // Returns the earlier feature with the name of `fitted`, and with the values of both. Returns
 // `fitted` unchanged if no earlier feature has that name, or if one of the two is hashed. Does the
 // same if one is a number and the other a category. Two parts come from `fitted`: the replacement
