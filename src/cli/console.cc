@@ -54,22 +54,25 @@ void Console::LastOut(std::string_view text) {
 
 bool Console::out_lost() const { return out_.error != 0 && out_.error != EPIPE; }
 
-void Console::LeaveLine() const {
-  // A reader that does not read must not delay the end.
-  if (!live_ || !out_.wraps || !TakesText(out_.fd, 0)) return;
+void Console::LeaveLine() {
+  left_ = true;
+  // A terminal that is full of progress needs a moment. A reader that does not read must not delay
+  // the end for long.
+  if (!live_ || !out_.wraps || !TakesText(out_.fd, kLookEveryMs)) return;
+  MutexLock lock(writing_);
   [[maybe_unused]] const ssize_t n = write(out_.fd, "\n", 1);
 }
 
 // A failure of standard error cannot be reported.
 void Console::Err(std::string_view text) { Write(err_, text); }
 
-void Console::Write(Stream& stream, std::string_view text) const {
+void Console::Write(Stream& stream, std::string_view text) {
   // A line that begins with '\r' is redrawn, and its view knows the width.
   if (!stream.wraps || text.find('\r') != text.npos) return WriteWhole(stream, text);
   WriteWhole(stream, WrapLines(text, static_cast<size_t>(WidthOf(stream.fd))));
 }
 
-void Console::WriteWhole(Stream& stream, std::string_view text) const {
+void Console::WriteWhole(Stream& stream, std::string_view text) {
   if (stream.error != 0 || (stream.unread && interrupted_() && !TakesText(stream.fd, 0))) return;
   const std::string after_cut = stream.cut ? "\n" + std::string(text) : "";
   if (stream.cut) text = after_cut;
@@ -83,6 +86,8 @@ void Console::WriteWhole(Stream& stream, std::string_view text) const {
     stream.cut = false;
     // If poll(2) reports a pipe as writable, it takes this many bytes without blocking. A terminal
     // may still block until its reader reads.
+    MutexLock lock(writing_);
+    if (left_) return;
     const ssize_t n = write(stream.fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
     if (n < 0 && errno != EINTR && errno != EAGAIN) stream.error = errno;
     text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0)));

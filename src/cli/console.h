@@ -1,18 +1,20 @@
 // The two output streams of this process and the properties of their terminals.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "src/base/mutex.h"
 #include "src/cli/options.h"
 #include "src/cli/progress_view.h"
 
 namespace espalier::cli {
 
-// Thread rule: one thread.
+// Thread rule: one thread, except for LeaveLine.
 class Console {
  public:
   explicit Console(const Environment& env);
@@ -36,8 +38,8 @@ class Console {
   }
   // Call before writing JSON, YAML or logs to standard output. Their lines are not wrapped.
   void KeepOutLines() { out_.wraps = false; }
-  // Ends the line that is redrawn, for a process that is about to end. Any thread.
-  void LeaveLine() const;
+  // Ends the line that is redrawn, for a process that is about to end. Drops later text. Any thread.
+  void LeaveLine();
   bool out_closed() const { return out_.error != 0; }
   bool out_lost() const;
   TextSink OutSink() {
@@ -61,8 +63,8 @@ class Console {
     bool unread = false;  // the last text was not read in time
     bool cut = false;     // only a part of that text was written
   };
-  void Write(Stream& stream, std::string_view text) const;
-  void WriteWhole(Stream& stream, std::string_view text) const;
+  void Write(Stream& stream, std::string_view text);
+  void WriteWhole(Stream& stream, std::string_view text);
   int WidthOf(int fd) const;
   bool AwaitReader(int fd) const;
 
@@ -70,6 +72,8 @@ class Console {
   bool live_, out_color_, err_color_, out_unicode_;
   Stream out_, err_;
   std::set<std::string> noted_;
+  Mutex writing_;  // held during each write(2)
+  std::atomic<bool> left_ = false;
   std::function<bool()> interrupted_ = [] { return false; };
 };
 
