@@ -38,7 +38,8 @@ class Console {
   }
   // Call before writing JSON, YAML or logs to standard output. Their lines are not wrapped.
   void KeepOutLines() { out_.wraps = false; }
-  // Ends the line that is redrawn, for a process that is about to end. Drops later text. Any thread.
+  // Ends the line that is redrawn, for a process that is about to end. Later text is dropped. Safe
+  // from any thread.
   void LeaveLine();
   bool out_closed() const { return out_.error != 0; }
   bool out_lost() const;

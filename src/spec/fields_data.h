@@ -117,12 +117,15 @@ inline constexpr auto kFields<FeatureGroup> = Declare(
            Key("parts").Doc(
                "Numbers to take from a date, in UTC. weekday: 0 (Monday) to 6. yearday: 1 to 366. "
                "epoch: seconds since 1970.")),
-    Member(&FeatureGroup::date_format,
-           Key("date_format")
-               .With(FeatureType::kDate)
-               .Later()
-               .Example("\"%m/%d/%Y\"")
-               .Doc("How dates are written, as data.features.date_format, which is the default.")),
+    Member(
+        &FeatureGroup::date_format,
+        Key("date_format")
+            .With(FeatureType::kDate, FeatureType::kCategorical)
+            .Later()
+            .Example("\"%m/%d/%Y\"")
+            .Doc(
+                "How dates are written, as data.features.date_format, which is the default. Has no "
+                "effect on categories.")),
     Member(&FeatureGroup::embedding, Key("embedding")
                                          .Whole(0, kEmbeddingMax)
                                          .With(FeatureType::kCategorical)

@@ -104,8 +104,13 @@ Result<std::vector<spec::CostOfClass>> CostsOfClasses(const spec::DecisionCosts&
   const ClassIndex index(classes);
   std::set<std::pair<int32_t, int32_t>> pairs;
   for (const spec::ClassCosts& row : costs.given) {
+    const int32_t truth = index.Of(row.label);
+    if (row.costs.empty()) {
+      return InvalidArgument("model.costs." + Printable(row.label) +
+                             ": found no costs, expected one or more. Remove the class.");
+    }
     for (const spec::PredictedCost& c : row.costs) {
-      const int32_t truth = index.Of(row.label), predicted = index.Of(c.predicted);
+      const int32_t predicted = index.Of(c.predicted);
       const std::string& unknown = truth < 0 ? row.label : c.predicted;
       if (truth < 0 || predicted < 0) {
         return InvalidArgument("model.costs: found " + Quoted(Printable(unknown)) +
