@@ -8,7 +8,7 @@ import pytest
 
 from espalier import program
 
-pytestmark = pytest.mark.covers("base")
+pytestmark = pytest.mark.covers("cli", "coordinator", "worker")
 
 PROGRAMS = ("espalier", "espalier-coordinator", "espalier-worker")
 # Objects of the C library and the compiler at the start of each program.

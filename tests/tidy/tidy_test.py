@@ -54,7 +54,6 @@ class TidyTest(unittest.TestCase):
         self.assert_clean("docs/a.md", "It is no longer used, such as `tell who`.\n\n"
                           "```sh\necho nobody else\n```\n\nSee [a page](who.md).\n")
         self.assert_clean("src/cli/a.cc", '// Who tells it.\nint a = F("who", \'"\');\n')
-        self.assert_clean("src/cluster/a.cc", 'const char* a = "nobody is here";\n')
         self.assert_clean("src/cli/a.cc", 'const char* a = "    a = b if c else d";\n')
         self.assert_clean("CODE_OF_CONDUCT.md", "Nobody else.\n")
 
