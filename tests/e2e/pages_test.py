@@ -1,4 +1,5 @@
-"""The command blocks of README.md, CONTRIBUTING.md and the pages in docs/, run unchanged.
+"""The command blocks of README.md, CONTRIBUTING.md and the pages in docs/ and deploy/.
+They run unchanged.
 
 The ```sh blocks of a page run in order, in one shell and one empty directory. Blocks without a
 language follow them. Their lines must appear in the output of the commands above them, in order.
@@ -29,7 +30,8 @@ import hosts
 
 pytestmark = [pytest.mark.covers("cli", "coordinator", "worker"), pytest.mark.pages]
 
-PAGES = ["README.md", "CONTRIBUTING.md"] + sorted(
+PAGES = ["README.md", "CONTRIBUTING.md", "deploy/README.md", "deploy/python/README.md",
+         "deploy/spark/README.md"] + sorted(
     os.path.relpath(path, ROOT)
     for path in glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True))
 FENCE = re.compile(r"( *)```(\w*)$")
