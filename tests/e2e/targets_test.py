@@ -114,7 +114,7 @@ class TargetsTest(EspalierTest):
         self.assertEqual(given["weights_sha256"], found["weights_sha256"])
         spec["train"]["class_weight"] = {"rar": 3}
         _, err = self.espalier("train", self.job("none", spec), "--workers", 1, code=1)
-        self.assertIn("found 'rar', which is no column of data.label; did you mean 'rare'?", err)
+        self.assertIn("found 'rar', which is not a column of data.label; did you mean 'rare'?", err)
 
     def test_an_autoencoder_has_the_same_bits_and_gives_rows_back(self):
         table = self.write("flat.csv", "a,b,c,d,e\n" + "".join(

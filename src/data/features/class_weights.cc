@@ -137,7 +137,7 @@ Result<std::vector<double>> FitPositiveWeights(const spec::ClassWeights& wanted,
     if (wanted.given.empty()) return std::vector<double>();
     return Given(
         wanted.given, names, [&](const std::string& name) { return PlaceOf(name, names); },
-        "no column of data.label");
+        "not a column of data.label");
   }
   std::vector<double> weights;
   for (const spec::ColumnStats& s : stats) {
