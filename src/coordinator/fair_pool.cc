@@ -18,17 +18,20 @@ void FairPool::Submit(std::set<std::string> groups, std::function<void()> work) 
   StartLocked();
 }
 
+// Returns whether each group of the item may have one more thread.
+bool FairPool::MayRunLocked(const Item& item) const {
+  const int most = std::max(1, threads_ / 2);
+  for (const std::string& group : item.groups) {
+    const auto it = running_by_group_.find(group);
+    if (it != running_by_group_.end() && it->second >= most) return false;
+  }
+  return true;
+}
+
 // Starts the work that has a thread, oldest first.
 void FairPool::StartLocked() {
-  const int most = std::max(1, threads_ / 2);
-  const auto may = [&](const Item& item) {
-    return std::all_of(item.groups.begin(), item.groups.end(), [&](const std::string& group) {
-      const auto it = running_by_group_.find(group);
-      return it == running_by_group_.end() || it->second < most;
-    });
-  };
   for (auto it = waiting_.begin(); it != waiting_.end() && running_ < threads_;) {
-    if (!may(*it)) {
+    if (!MayRunLocked(*it)) {
       ++it;
       continue;
     }

@@ -31,6 +31,7 @@ class FairPool {
     std::set<std::string> groups;
     std::function<void()> work;
   };
+  bool MayRunLocked(const Item& item) const REQUIRES(mutex_);
   void StartLocked() REQUIRES(mutex_);
   void Run(const Item& item);
 

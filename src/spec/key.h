@@ -89,6 +89,13 @@ struct Key {
   // All of them hold, or the field has its default. The used ones come first.
   std::array<Condition, kConditionsMax> conditions = {};
 
+  // Returns a copy after a change. Clang calls it in constants only after its definition.
+  template <typename F>
+  constexpr Key Changed(F&& change) const {
+    Key copy = *this;
+    change(copy);
+    return copy;
+  }
   constexpr Key In(Bounds b) const {
     return Changed([b](Key& k) { k.bounds = b; });
   }
@@ -195,12 +202,6 @@ struct Key {
     return Changed([values, without](Key& k) {
       k.conditions[k.ConditionCount()] = {kDecider<E>, values, without, nullptr};
     });
-  }
-  template <typename F>
-  constexpr Key Changed(F&& change) const {
-    Key copy = *this;
-    change(copy);
-    return copy;
   }
 };
 
