@@ -34,9 +34,9 @@ class OpenCalls {
   explicit OpenCalls(const OpenCallLimits& limits) : limits_(limits) {}
   const OpenCallLimits& limits() const { return limits_; }
 
-  // Adds a call. If its caller has too many calls, or if all calls have ended, ends the call at
-  // once and returns that error. `caller` is the key for the count. An empty key is not counted.
-  // `may` is the check for Recheck, or empty.
+  // Adds a call. If its caller has too many calls, if all calls have ended, or if the call fails
+  // its check, ends the call at once and returns that error. `caller` is the key for the count. An
+  // empty key is not counted. `may` is the check for Recheck, or empty.
   Status Add(std::shared_ptr<OpenCall> call, const std::string& caller,
              std::function<Status()> may = {}) {
     Status why;
@@ -44,8 +44,11 @@ class OpenCalls {
       MutexLock lock(mutex_);
       if (!caller.empty() && ++callers_[caller].calls > limits_.caller_max) why = TooMany();
       if (!over_.ok()) why = over_;
-      calls_[call.get()] = {call, caller, std::move(may)};
+      calls_[call.get()] = {call, caller, may};
     }
+    // The caller may have lost its rights since it was identified. A Recheck that ran before the
+    // call was in the table did not see it. A later Recheck does, so the lock is not needed here.
+    if (why.ok() && may) why = may();
     if (!why.ok()) call->End(why);
     return why;
   }
