@@ -23,6 +23,22 @@ std::string UtcText(int64_t seconds) {
 
 }  // namespace
 
+bool FileLooks::Due(std::string stamp) {
+  changed_ = stamp != stamp_;
+  if (!changed_ && !retry_) return false;
+  stamp_ = std::move(stamp);
+  retry_ = false;
+  return true;
+}
+
+// A file that cannot be opened (EMFILE, EACCES on its directory), or a kernel without memory for
+// it, may work at the next look, and the stamp does not show that. The same content would be
+// refused again, so it is not parsed again for each call.
+bool FileLooks::Failed(const Status& why) {
+  retry_ = why.code() == StatusCode::kNotFound || why.code() == StatusCode::kResourceExhausted;
+  return changed_ || !retry_;
+}
+
 Status TlsFiles::Validate(bool client) const {
   if (!any()) {
     if (server_name.empty()) return Status::Ok();
@@ -87,7 +103,7 @@ Result<std::shared_ptr<const TlsMaterial>> Keychain::Read() const {
 Result<std::shared_ptr<Keychain>> Keychain::Open(const TlsFiles& files) {
   std::shared_ptr<Keychain> out(new Keychain(files));
   MutexLock lock(out->mutex_);
-  out->stamp_ = StampOf({files.ca, files.certificate, files.key});
+  out->looks_.Open(StampOf({files.ca, files.certificate, files.key}));
   ESPALIER_ASSIGN_OR_RETURN(out->current_, out->Read());
   if (files.certificate.empty()) return out;
   ESPALIER_ASSIGN_OR_RETURN(out->shown_certificate_,
@@ -108,11 +124,7 @@ void Keychain::TellExpiry(int64_t now_s) {
 
 std::shared_ptr<const TlsMaterial> Keychain::Current() {
   MutexLock lock(mutex_);
-  std::string stamp = StampOf({files_.ca, files_.certificate, files_.key});
-  if (stamp != stamp_) {
-    stamp_ = std::move(stamp);
-    ReadAgain();
-  }
+  if (looks_.Due(StampOf({files_.ca, files_.certificate, files_.key}))) ReadAgain();
   return current_;
 }
 
@@ -127,7 +139,10 @@ void Keychain::ReadAgain() {
   Status usable = read.status();
   if (usable.ok() && shown_key_ != nullptr) usable = Show(**read);
   if (!usable.ok()) {
-    LogWarning("the replaced TLS files cannot be used, the former ones stay: " + usable.ToString());
+    if (looks_.Failed(usable)) {
+      LogWarning("the replaced TLS files cannot be used, the former ones stay: " +
+                 usable.ToString());
+    }
     return;
   }
   if ((*read)->certificate_pem != current_->certificate_pem) told_s_ = 0;
@@ -149,21 +164,19 @@ Result<std::shared_ptr<const std::vector<Token>>> TokenFile::Read() const {
 Result<std::shared_ptr<TokenFile>> TokenFile::Open(const std::string& path) {
   std::shared_ptr<TokenFile> out(new TokenFile(path));
   MutexLock lock(out->mutex_);
-  out->stamp_ = StampOf({path});
+  out->looks_.Open(StampOf({path}));
   ESPALIER_ASSIGN_OR_RETURN(out->current_, out->Read());
   return out;
 }
 
 std::shared_ptr<const std::vector<Token>> TokenFile::Current() {
   MutexLock lock(mutex_);
-  std::string stamp = StampOf({path_});
-  if (stamp == stamp_) return current_;
-  stamp_ = std::move(stamp);
+  if (!looks_.Due(StampOf({path_}))) return current_;
   auto read = Read();
   if (read.ok()) {
     current_ = *std::move(read);
     LogInfo("the file of tokens was replaced");
-  } else {
+  } else if (looks_.Failed(read.status())) {
     LogWarning("the replaced file of tokens cannot be used, the former tokens stay: " +
                read.status().ToString());
   }

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/base/mutex.h"
 #include "src/base/status.h"
@@ -42,6 +44,25 @@ inline constexpr int64_t kExpiryNoticeS = int64_t{14} * 86'400;
 // soon.
 std::string ExpiryNotice(const std::string& path, int64_t expires_s, int64_t now_s);
 
+// Decides when replaced files are read again, and which failures are logged.
+// Thread rule: one thread at a time.
+class FileLooks {
+ public:
+  // `stamp` is the StampOf the files as they were opened.
+  void Open(std::string stamp) { stamp_ = std::move(stamp); }
+  // Returns whether to read the files: they changed since the last attempt, or that attempt failed
+  // for a reason that is not in the files.
+  bool Due(std::string stamp);
+  // Records that the attempt failed. Returns whether to log the failure: once for each replacement
+  // of the files, and again if their content is the reason.
+  bool Failed(const Status& why);
+
+ private:
+  std::string stamp_;
+  bool changed_ = false;  // the last attempt was the first one with this stamp
+  bool retry_ = false;
+};
+
 // Thread rule: any thread.
 class Keychain {
  public:
@@ -50,8 +71,9 @@ class Keychain {
   static Result<std::shared_ptr<Keychain>> Open(const TlsFiles& files);
 
   const TlsFiles& files() const { return files_; }
-  // Returns the current material and reads replaced files again. If they are invalid, or a
-  // replacement is in progress, returns the previous material and logs one line with the reason.
+  // Returns the current material and reads replaced files again. If they are invalid or cannot be
+  // read, or a replacement is in progress, returns the previous material and logs one line with the
+  // reason. If they could not be read, the next call tries again.
   std::shared_ptr<const TlsMaterial> Current();
   // Paths of private files with the certificates and the key that Current returned last, for a
   // listener that reads files itself. REQUIRES: the files include a certificate.
@@ -70,7 +92,7 @@ class Keychain {
   const TlsFiles files_;
   std::unique_ptr<MemoryFile> shown_certificate_, shown_key_;  // null without a certificate
   Mutex mutex_;
-  std::string stamp_ GUARDED_BY(mutex_);
+  FileLooks looks_ GUARDED_BY(mutex_);
   int64_t told_s_ GUARDED_BY(mutex_) = 0;  // time of the last expiry check, in seconds since 1970
   std::shared_ptr<const TlsMaterial> current_ GUARDED_BY(mutex_);
 };
@@ -89,7 +111,7 @@ class TokenFile {
 
   const std::string path_;
   Mutex mutex_;
-  std::string stamp_ GUARDED_BY(mutex_);
+  FileLooks looks_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::vector<Token>> current_ GUARDED_BY(mutex_);
 };
 

@@ -20,7 +20,7 @@ inline constexpr unsigned kSecretModeRefused = 0027;
 // The protection that a file needs.
 enum class Secrecy { kPublic, kSecret };
 
-// Reads the whole file. kNotFound: it cannot be opened. kInvalidArgument: it is longer than
+// Reads the whole file. kNotFound: it cannot be opened or read. kInvalidArgument: it is longer than
 // `bytes_max` or not a file. kPermissionDenied: users other than the owner and the group can read a
 // secret, or the group can write it. The message then contains the chmod command that fixes it.
 // With `exposure`, this secret is read, and the error is stored there. The mode is that of the

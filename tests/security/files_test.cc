@@ -1,12 +1,18 @@
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <sstream>
 
 #include "src/base/checksum.h"
+#include "src/base/log.h"
 #include "src/security/issue.h"
 #include "src/security/keychain.h"
 #include "src/security/secret_file.h"
@@ -180,6 +186,86 @@ TEST_CASE("a keychain keeps revocations if the CA file is truncated") {
   CHECK(refuses());
   CHECK_THAT(Keychain::Open(files).status().message(),
              Contains("tls.ca: ") && Contains("cut off or damaged"));
+}
+
+// Makes each open fail with EMFILE. Open files stay open.
+class NoFilesLeft {
+ public:
+  NoFilesLeft() {
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit none{0, before_.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~NoFilesLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+// Returns the number of warnings that `act` logs.
+int64_t WarningsOf(const Directory& directory, const std::function<void()>& act) {
+  const std::string path = directory / "log";
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  const int before = dup(STDERR_FILENO);
+  dup2(file, STDERR_FILENO);
+  close(file);
+  OpenLog("test", LogLevel::kWarning);
+  act();
+  dup2(before, STDERR_FILENO);
+  close(before);
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  const std::string lines = text.str();
+  return std::count(lines.begin(), lines.end(), '\n');
+}
+
+TEST_CASE("TLS files that cannot be read are read at the next look") {
+  const Directory directory;
+  const auto ca = MakeAuthority("Test CA", kNow);
+  const auto one = Issue(*ca, {Role::kWorker, "one"}, kNow);
+  const auto two = Issue(*ca, {Role::kWorker, "two"}, kNow);
+  Write(directory, "a", *ca, *one);
+  Write(directory, "b", *ca, *two);
+  PointTo(directory, "a");
+  const auto keychain = Keychain::Open(
+      {directory / "current/ca.crt", directory / "current/tls.crt", directory / "current/tls.key"});
+  REQUIRE(keychain.status().ToString() == "OK");
+  PointTo(directory, "b");
+  CHECK(WarningsOf(directory, [&] {
+          const NoFilesLeft limit;
+          for (int i = 0; i < 3; ++i) CHECK((*keychain)->Current()->names.common_name == "one");
+        }) == 1);
+  CHECK((*keychain)->Current()->names.common_name == "two");
+}
+
+TEST_CASE("a token file that cannot be read is read at the next look") {
+  const Directory directory;
+  const std::string path = directory / "tokens";
+  REQUIRE(WriteNewFile(path, "reader a 0123456789abcdef\n", Secrecy::kSecret).ok());
+  const auto tokens = TokenFile::Open(path);
+  REQUIRE(tokens.ok());
+  std::ofstream(path) << "# none\n";
+  CHECK(WarningsOf(directory, [&] {
+          const NoFilesLeft limit;
+          for (int i = 0; i < 3; ++i) CHECK((*tokens)->Current()->size() == 1);
+        }) == 1);
+  CHECK((*tokens)->Current()->empty());
+}
+
+TEST_CASE("an invalid file is reported again after a failed read") {
+  const Directory directory;
+  const std::string path = directory / "tokens";
+  REQUIRE(WriteNewFile(path, "reader a 0123456789abcdef\n", Secrecy::kSecret).ok());
+  const auto tokens = TokenFile::Open(path);
+  REQUIRE(tokens.ok());
+  std::ofstream(path) << "reader\n";
+  CHECK(WarningsOf(directory, [&] {
+          {
+            const NoFilesLeft limit;
+            (void)(*tokens)->Current();
+          }
+          for (int i = 0; i < 3; ++i) CHECK((*tokens)->Current()->size() == 1);
+        }) == 2);
 }
 
 TEST_CASE("an expiring certificate is reported with its file and day") {
