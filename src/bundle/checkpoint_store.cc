@@ -276,9 +276,12 @@ Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& di
     }
     if (!stays) ESPALIER_RETURN_IF_ERROR(RemoveFile(files, path, &stays));
   }
-  // A later job may have begun in the meantime.
-  ESPALIER_ASSIGN_OR_RETURN(const auto left, NamesIn(files, directory));
-  return left.empty() ? files.RemoveTree(directory) : Status::Ok();
+  // A later job may have begun in the meantime, and may write at any moment. So the directory is
+  // removed only if the file system finds it empty.
+  const Status removed = files.RemoveEmptyDirectory(directory);
+  const StatusCode code = removed.code();
+  const bool done = code == StatusCode::kNotFound || code == StatusCode::kFailedPrecondition;
+  return done ? Status::Ok() : removed;
 }
 
 Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job) {

@@ -116,6 +116,9 @@ class FileSystem {
   // Deletes a file, or a directory with its contents. A missing path is not an error. Never deletes
   // `/`.
   virtual Status RemoveTree(const std::string& path) const = 0;
+  // Deletes a directory without entries. An entry that another writer adds at any time is never
+  // deleted. kFailedPrecondition: it has entries, or it is not a directory.
+  virtual Status RemoveEmptyDirectory(const std::string& path) const = 0;
 
   // Reads a whole file. Returns kResourceExhausted if it is longer than `bytes_max`.
   Result<std::string> ReadAll(const std::string& path, int64_t bytes_max) const;

@@ -125,6 +125,10 @@ class AnyFileSystem : public FileSystem {
     ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path, true));
     return files->RemoveTree(path);
   }
+  Status RemoveEmptyDirectory(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path, true));
+    return files->RemoveEmptyDirectory(path);
+  }
 
  private:
   Result<std::shared_ptr<const FileSystem>> For(const std::string& path, bool whole = false) const {

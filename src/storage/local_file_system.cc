@@ -196,6 +196,7 @@ class LocalFileSystem : public FileSystem, private DirectoryReader {
   Status MakeDirectory(const std::string& uri) const override;
   Status Restrict(const std::string& uri) const override;
   Status RemoveTree(const std::string& uri) const override;
+  Status RemoveEmptyDirectory(const std::string& uri) const override;
 
  private:
   Result<FileInfo> Look(const std::string& path) const override;
@@ -469,6 +470,16 @@ Status LocalFileSystem::RemoveTree(const std::string& uri) const {
   if (removal.error_number != ESTALE) return FileError(removal.error_number, "delete", failed);
   return FileProblem(StatusCode::kUnavailable, "delete", failed,
                      "it was moved or replaced during the deletion");
+}
+
+Status LocalFileSystem::RemoveEmptyDirectory(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const Place place, AllowedPlace(uri, "delete"));
+  if (unlinkat(place.parent.get(), place.name.c_str(), AT_REMOVEDIR) == 0) return {};
+  const int error = errno;
+  const bool full = error == ENOTEMPTY || error == EEXIST;
+  if (!full && error != ENOTDIR) return FileError(error, "delete", place.path);
+  return FileProblem(StatusCode::kFailedPrecondition, "delete", place.path,
+                     full ? "it is a directory that is not empty" : "it is not a directory");
 }
 
 }  // namespace

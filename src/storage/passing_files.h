@@ -48,6 +48,9 @@ class PassingFiles : public FileSystem {
   Status MakeDirectory(const std::string& p) const override { return files_.MakeDirectory(p); }
   Status Restrict(const std::string& p) const override { return files_.Restrict(p); }
   Status RemoveTree(const std::string& p) const override { return files_.RemoveTree(p); }
+  Status RemoveEmptyDirectory(const std::string& p) const override {
+    return files_.RemoveEmptyDirectory(p);
+  }
 
  protected:
   const FileSystem& files_;

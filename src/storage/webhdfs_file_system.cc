@@ -47,6 +47,7 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
   Status MakeDirectory(const std::string& path) const override;
   Status Restrict(const std::string& path) const override;
   Status RemoveTree(const std::string& path) const override;
+  Status RemoveEmptyDirectory(const std::string& path) const override;
 
  private:
   // Implements DirectoryReader, for paths without the prefix.
@@ -55,6 +56,7 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
 
   std::string Shown(const std::string& path) const override { return client_->prefix() + path; }
   Result<FileInfo> LookUp(const std::string& path, const std::string& doing) const;
+  Status DeleteOne(const std::string& uri, bool directory) const;
   // Returns the part after the prefix.
   Result<std::string> PathOf(const std::string& uri) const;
   Result<Listing> EntriesAfter(const std::string& directory, const std::string& after) const;
@@ -339,11 +341,19 @@ Status WebHdfsFileSystem::Rename(const std::string& from_uri, const std::string&
   return answer.status;
 }
 
-Status WebHdfsFileSystem::Delete(const std::string& uri) const {
+Status WebHdfsFileSystem::Delete(const std::string& uri) const { return DeleteOne(uri, false); }
+
+Status WebHdfsFileSystem::RemoveEmptyDirectory(const std::string& uri) const {
+  return DeleteOne(uri, true);
+}
+
+// Deletes a file or an empty directory. HDFS refuses a directory with entries.
+Status WebHdfsFileSystem::DeleteOne(const std::string& uri, bool directory) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, PathOf(uri));
   ESPALIER_ASSIGN_OR_RETURN(const FileInfo info, LookUp(path, "delete"));
-  if (info.is_directory) {
-    return FileProblem(StatusCode::kFailedPrecondition, "delete", Shown(path), "it is a directory");
+  if (info.is_directory != directory) {
+    return FileProblem(StatusCode::kFailedPrecondition, "delete", Shown(path),
+                       directory ? "it is not a directory" : "it is a directory");
   }
   const auto answer = client_->Ask({.method = HttpMethod::kDelete,
                                     .op = "DELETE",

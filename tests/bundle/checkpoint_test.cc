@@ -334,6 +334,25 @@ TEST_CASE("a paused job does not clear the checkpoints of a later one") {
   }
 }
 
+TEST_CASE("a checkpoint written during the removal is kept") {
+  const WriterName earlier{{7}, {3}, 0, 1000}, later{{9}, {1}, 0, 2000};
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const std::string directory = place.root + "/m.checkpoints";
+    int calls = 0;
+    for (bool paused = true; paused; ++calls) {
+      Write(place, 10, 1, nullptr, earlier);
+      const CheckpointHeader other = Header(50, Job(32));
+      const PausedFiles files(*place.files, calls, [&] { Write(place, 50, 1, &other, later); });
+      CHECK(RemoveCheckpoints(files, directory, earlier).ok());
+      paused = files.paused();
+      CHECK(place.files->Stat(directory + "/" + CheckpointFileName(50)).ok() == paused);
+      REQUIRE(place.files->RemoveTree(directory).ok());
+    }
+    CHECK(calls > 2);
+  }
+}
+
 TEST_CASE("a writer that dies leaves old checkpoints or the new one") {
   for (const Place& place : MakePlaces()) {
     int changes = 0;

@@ -74,6 +74,9 @@ class FakeHdfsTree {
       *reply = storage::Reply(
           200, R"({"FileStatus":{"pathSuffix":"","type":"DIRECTORY","modificationTime":1,)"
                R"("length":0}})");
+    } else if (op == "DELETE" && directory && r.query.at("recursive") == "false" &&
+               !Children(r.path).empty()) {
+      *reply = storage::Exception(403, "PathIsNotEmptyDirectoryException", "it is not empty");
     } else if (op == "DELETE" && directory) {
       for (const std::string& name : Tree(r.path)) hdfs.content.erase(name);
       *reply = storage::Reply(200, storage::FakeHdfs::kTrue);
@@ -182,6 +185,9 @@ class PausedFiles : public storage::PassingFiles {
   Status RemoveTree(const std::string& p) const override {
     return Call(), storage::PassingFiles::RemoveTree(p);
   }
+  Status RemoveEmptyDirectory(const std::string& p) const override {
+    return Call(), storage::PassingFiles::RemoveEmptyDirectory(p);
+  }
 
  private:
   void Call() const {
@@ -244,6 +250,9 @@ class MortalFiles : public storage::FileSystem {
   }
   Status RemoveTree(const std::string& p) const override {
     return Lives() ? files_.RemoveTree(p) : Dead();
+  }
+  Status RemoveEmptyDirectory(const std::string& p) const override {
+    return Lives() ? files_.RemoveEmptyDirectory(p) : Dead();
   }
 
  private:

@@ -32,6 +32,7 @@ class OnlyBlocks : public storage::FileSystem {
   Status MakeDirectory(const std::string&) const override { return No(); }
   Status Restrict(const std::string&) const override { return No(); }
   Status RemoveTree(const std::string&) const override { return No(); }
+  Status RemoveEmptyDirectory(const std::string&) const override { return No(); }
   mutable std::atomic<int> asked{0};
 
  private:

@@ -125,6 +125,9 @@ class DyingFiles : public storage::PassingFiles {
   Status RemoveTree(const std::string& p) const override {
     return Change([&] { return files_.RemoveTree(p); });
   }
+  Status RemoveEmptyDirectory(const std::string& p) const override {
+    return Change([&] { return files_.RemoveEmptyDirectory(p); });
+  }
   bool died() const { return left_ < 0; }
 
  private:

@@ -285,6 +285,21 @@ TEST_CASE("RemoveTree removes a tree, Delete only an existing file") {
   }
 }
 
+TEST_CASE("only an empty directory is removed as one") {
+  for (const Subject& s : MakeSubjects()) {
+    INFO(s.name);
+    REQUIRE(s.files->MakeDirectory(s / "full").ok());
+    const std::string file = s.Put("full/x", "1");
+    CHECK(s.files->RemoveEmptyDirectory(s / "full").code() == StatusCode::kFailedPrecondition);
+    CHECK(s.files->RemoveEmptyDirectory(file).code() == StatusCode::kFailedPrecondition);
+    CHECK(s.Content(file) == "1");
+    REQUIRE(s.files->Delete(file).ok());
+    CHECK(s.files->RemoveEmptyDirectory(s / "full").ok());
+    CHECK(s.files->Stat(s / "full").status().code() == StatusCode::kNotFound);
+    CHECK(s.files->RemoveEmptyDirectory(s / "full").code() == StatusCode::kNotFound);
+  }
+}
+
 TEST_CASE("the owner can still read a restricted file") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
