@@ -30,10 +30,11 @@ int64_t StateVectors(const spec::TrainSpec& train, bool accumulates) {
   return 1 + model::SlotCount(train.optimizer) + accumulates + averages + best + fits;
 }
 
-// Returns the number of parameter-sized vectors on a worker. It has those of its states, its own
-// and the summed gradient, and for each pusher the parameters sent to it and the gradient received.
+// Returns the number of parameter-sized vectors on a worker. It has those of its states and encoded
+// states, its own and the summed gradient, and for each pusher the parameters sent to it and the
+// gradient received.
 int64_t VectorCount(int64_t state_vectors, const MemoryPart& part) {
-  return part.states * state_vectors + 2 + 2 * part.pushers;
+  return (part.states + part.encoded) * state_vectors + 2 + 2 * part.pushers;
 }
 
 // Returns the count of numbers that a leaf keeps for its rows of a step: the inputs, and for each
@@ -130,7 +131,8 @@ int64_t LeastModelBytes(const spec::JobSpec& job) {
     weights += static_cast<double>(hidden[i - 1]) * static_cast<double>(hidden[i]);
   }
   const bool searches = job.train.optimizer.kind == spec::OptimizerKind::kLbfgs;
-  const int64_t vectors = VectorCount(StateVectors(job.train, searches), {});
+  // One worker is the root, and writes the state at which the job stops.
+  const int64_t vectors = VectorCount(StateVectors(job.train, searches), {.encoded = 2});
   const double element = job.model.precision == spec::Precision::kFloat64 ? 8 : 4;
   return BudgetedBytes(weights * static_cast<double>(vectors) * element);
 }

@@ -17,12 +17,16 @@ struct MemoryPart {
   // Copies of the job state: the current one, the last one that all members agreed on, and with
   // several members the one that is being compared.
   int64_t states = 2;
+  // Encoded states (state_codec.h): the one that is offered or fetched when a generation begins. At
+  // the root also the one that is written and its copy in the checkpoint file.
+  int64_t encoded = 1;
   int64_t pushers = 0;  // asynchronous training, at the root: number of other members
 };
 
 struct MemoryPlan {
   int64_t parameters = 0;   // count
-  double model_bytes = 0;   // all copies of parameters, gradients and optimizer state
+  double model_bytes = 0;   // all copies of parameters, gradients and optimizer state, also those
+                            // of encoded states
   double rows_bytes = 0;    // inputs and activations of one step
   double totals_bytes = 0;  // totals of one evaluation
   double total_bytes() const { return model_bytes + rows_bytes + totals_bytes; }

@@ -120,9 +120,18 @@ inline constexpr bool kIsPlain =
 static_assert(sizeof(spec::ClassMetrics) == 4 * sizeof(double));
 static_assert(sizeof(FitRecord) == 3 * sizeof(double));
 
+// A sink that only counts.
+struct Count {
+  void append(const char* /*data*/, size_t size) { bytes += size; }
+  size_t bytes = 0;
+};
+
+// Writes fields to a std::string or a Count.
+template <typename Sink>
 class Writer {
  public:
-  void Raw(const void* data, size_t size) { out_.append(static_cast<const char*>(data), size); }
+  explicit Writer(Sink* out) : out_(out) {}
+  void Raw(const void* data, size_t size) { out_->append(static_cast<const char*>(data), size); }
   template <typename V>
   void operator()(const V& value) {
     if constexpr (std::is_same_v<V, spec::Metrics>) {
@@ -162,11 +171,6 @@ class Writer {
   void Later(const V& value) {
     (*this)(value);
   }
-  std::string Finish() && {
-    const uint32_t crc = Crc32c(out_.data(), out_.size());
-    Raw(&crc, sizeof crc);
-    return std::move(out_);
-  }
 
  private:
   template <typename A>
@@ -179,10 +183,19 @@ class Writer {
       for (const Element& e : array) (*this)(e);
     }
   }
-  std::string out_;
+  Sink* const out_;
 };
 
-// Reads the output of Writer. After the first error, all values are zero.
+template <typename T, typename Sink>
+void WriteFields(const TrainingState<T>& state, Sink* out) {
+  Writer<Sink> writer(out);
+  writer.Raw(kMagic, sizeof kMagic);
+  const uint32_t head[] = {kLayout, sizeof(T)};
+  writer.Raw(head, sizeof head);
+  TrainingState<T>::VisitFields(state, writer);
+}
+
+// Reads the output of WriteFields. After the first error, all values are zero.
 class Reader {
  public:
   Reader(std::string_view in, uint32_t layout) : in_(in), layout_(layout) {}
@@ -423,12 +436,14 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
 
 template <typename T>
 std::string EncodeState(const TrainingState<T>& state) {
-  Writer writer;
-  writer.Raw(kMagic, sizeof kMagic);
-  const uint32_t head[] = {kLayout, sizeof(T)};
-  writer.Raw(head, sizeof head);
-  TrainingState<T>::VisitFields(state, writer);
-  return std::move(writer).Finish();
+  Count count;
+  WriteFields(state, &count);
+  std::string out;
+  out.reserve(count.bytes + kCrcBytes);  // a growing string would hold its bytes twice
+  WriteFields(state, &out);
+  const uint32_t crc = Crc32c(out.data(), out.size());
+  out.append(reinterpret_cast<const char*>(&crc), sizeof crc);
+  return out;
 }
 
 template <typename T>

@@ -18,6 +18,7 @@
 
 namespace espalier::training {
 
+// Allocates exactly the bytes of the result (memory_plan.h).
 template <typename T>
 std::string EncodeState(const TrainingState<T>& state);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/memory.h"
 
 namespace espalier::worker {
 
@@ -47,8 +48,10 @@ void Checkpointer::Stop() {
 
 void Checkpointer::Run() {
   while (auto order = orders_.Pop()) {
-    const auto written = bundle::WriteCheckpoint(files_, directory_, order->header, order->state,
-                                                 spec_.keep, order->writer);
+    const auto written = CatchOutOfMemory([&] {
+      return bundle::WriteCheckpoint(files_, directory_, order->header, order->state, spec_.keep,
+                                     order->writer);
+    });
     if (written.ok()) {
       LogInfo("checkpoint " + *written);
     } else {

@@ -1,7 +1,7 @@
 // The root's checkpoints, written on a separate thread while training continues. A write that takes
 // longer than the checkpoint interval delays the next checkpoint, but never the steps. A failed
-// write is a warning with its path, and the next one follows as scheduled, because a full disk must
-// not end a training.
+// write is a warning with its path, and the next one follows as scheduled, because a full disk, or
+// memory that is missing for the file, must not end a training.
 //
 // Thread rule: all calls from the job's thread. The calls of `files` happen on the writing thread.
 #pragma once

@@ -53,10 +53,14 @@ void JobCheckpoints::DropUncompared() {
   }
 }
 
+void JobCheckpoints::FinishWriting() {
+  checkpointer_.reset();
+  of_ = {};
+}
+
 Result<std::string> JobCheckpoints::Keep(const member::TrainingOrder& order, const HeldState& held,
                                          bool compared) {
-  checkpointer_.reset();  // completes its write first
-  of_ = {};
+  FinishWriting();
   if (compared) DropUncompared();
   bundle::CheckpointHeader header = HeaderOf(order.order, held.step, held.accepted);
   header.compared = compared;

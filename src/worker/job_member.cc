@@ -273,6 +273,7 @@ void JobMember<T>::Perform(const member::CloseLinks&) {
   EndRounds();
   before_ = {};
   links_ = {};
+  compared_.reset();  // of a step that did not end
 }
 
 template <typename T>
@@ -325,8 +326,11 @@ void JobMember<T>::Perform(const member::SetLinksAside&) {
 template <typename T>
 Status JobMember<T>::PlanMemoryOf(const member::Place& place) {
   const int64_t others = place.members() - 1;
-  const training::MemoryPart part{place.own.end - place.own.begin, async() || others == 0 ? 2 : 3,
-                                  async() && place.root() ? others : 0};
+  training::MemoryPart part;
+  part.leaves = place.own.end - place.own.begin;
+  part.states = async() || others == 0 ? 2 : 3;
+  part.encoded = (place.root() ? 2 : 0) + (others > 0 ? 1 : 0);
+  part.pushers = async() && place.root() ? others : 0;
   const training::MemoryPlan memory = training::PlanMemory(plan_, part, sizeof(T));
   ESPALIER_RETURN_IF_ERROR(training::CheckMemory(memory, part, hooks_.memory_bytes_max));
   model_bytes_ = training::BudgetedBytes(memory.total_bytes());
@@ -415,7 +419,7 @@ void JobMember<T>::BeginWith(std::vector<spec::InitialTensor> initial) {
 
 template <typename T>
 void JobMember<T>::GoOnFrom(training::TrainingState<T> state) {
-  agreed_ = state;
+  if (!async()) agreed_ = state;  // asynchronous training compares nothing
   machine_ = training::StepMachine<T>(machine_.plan(), std::move(state));
 }
 

@@ -166,6 +166,7 @@ Status JobRunner::Perform(const KeepOrder& order) {
   cluster::StateKept kept{order.at.job, order.at.generation, 0, {}, {}};
   HeldState held;
   bool agreed = order.reverts;
+  if (checkpoints_) checkpoints_->FinishWriting();
   std::visit(
       [&](const auto& member) {
         if constexpr (requires { member->Held(); }) {

@@ -22,17 +22,19 @@ TEST_CASE("PlanMemory counts copies, step rows and evaluation totals") {
   TrainingPlan plan = Plan();
   const MemoryPlan alone = PlanMemory(plan, {}, 4);
   CHECK(alone.parameters == 2'002'000);
-  // Two states with parameters and Adam's two slots, one gradient and its sum.
-  CHECK(alone.model_bytes == 2'002'000.0 * 4 * (2 * 3 + 2));
+  // Two states with parameters and Adam's two slots, an encoded one, a gradient and its sum.
+  CHECK(alone.model_bytes == 2'002'000.0 * 4 * (3 * 3 + 2));
   // A row has 1000 inputs, and three numbers for each of 2000 units.
   CHECK(alone.rows_bytes == 7000.0 * 4);
   CHECK(alone.totals_bytes == 0);
   plan.validation_rows = 10;
   CHECK(PlanMemory(plan, {}, 4).totals_bytes > 0);
   const MemoryPlan beside = PlanMemory(plan, {.leaves = 5, .states = 3}, 8);
-  CHECK(beside.model_bytes == 2'002'000.0 * 8 * (3 * 3 + 2));
+  CHECK(beside.model_bytes == 2'002'000.0 * 8 * (4 * 3 + 2));
+  const MemoryPlan root = PlanMemory(plan, {.states = 3, .encoded = 3}, 8);
+  CHECK(root.model_bytes == 2'002'000.0 * 8 * (6 * 3 + 2));
   CHECK(beside.rows_bytes == 7000.0 * 8 * 5);
-  CHECK(PlanMemory(plan, {.pushers = 3}, 4).model_bytes == 2'002'000.0 * 4 * (2 * 3 + 2 + 6));
+  CHECK(PlanMemory(plan, {.pushers = 3}, 4).model_bytes == 2'002'000.0 * 4 * (3 * 3 + 2 + 6));
 }
 
 TEST_CASE("CheckMemory refuses a model above the budget") {
@@ -54,7 +56,8 @@ TEST_CASE("LeastModelBytes counts weights between hidden layers") {
   job.model.hidden = {20'000, 20'000};
   job.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
   const int64_t least = LeastModelBytes(job);
-  CHECK(least > 400'000'000ll * 4 * 3);
+  // Two states, two encoded ones, a gradient and its sum.
+  CHECK(least > 400'000'000ll * 4 * 5);
   job.model.precision = spec::Precision::kFloat64;
   CHECK(LeastModelBytes(job) == 2 * least + kModelAllowance);
   job.model.hidden = {131'072};

@@ -208,6 +208,14 @@ TEST_CASE("false L-BFGS pairs are refused, others do no harm") {
   }
 }
 
+TEST_CASE("an encoded state has no spare memory") {
+  StepMachine<float> machine(FullPlan());
+  machine.Begin();
+  const std::string bytes = EncodeState(machine.state());
+  CHECK(bytes.size() > 1000);
+  CHECK(bytes.capacity() == bytes.size());
+}
+
 TEST_CASE("a flipped bit or a missing byte of a state is noticed") {
   StepMachine<double> machine(SmallPlan());
   (void)machine.Begin();

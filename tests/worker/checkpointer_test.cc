@@ -1,9 +1,11 @@
 #include "src/worker/checkpointer.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include "src/storage/passing_files.h"
 #include "tests/storage/temporary_directory.h"
@@ -37,6 +39,19 @@ class GatedFiles : public storage::PassingFiles {
   mutable std::mutex mutex_;  // guards all members below
   mutable std::condition_variable changed_;
   bool open_ = true, full_ = false;
+};
+
+// Files whose writes find no memory while `poor` is set.
+class PoorFiles : public storage::PassingFiles {
+ public:
+  using storage::PassingFiles::PassingFiles;
+  using storage::PassingFiles::WriteAtomically;
+  Status WriteAtomically(const std::string& p, std::string_view content,
+                         const std::string& writer) const override {
+    if (poor) throw std::bad_alloc();
+    return files_.WriteAtomically(p, content, writer);
+  }
+  std::atomic<bool> poor{true};
 };
 
 struct Fixture {
@@ -118,6 +133,21 @@ TEST_CASE("a failed write keeps the older checkpoint") {
   c->Write(30, "state");
   c->Stop();
   CHECK(f.Written() == std::vector<std::string>{"step-000000030.ckpt"});
+}
+
+TEST_CASE("a write without memory fails and does not end the worker") {
+  Fixture f;
+  PoorFiles files(*f.disk);
+  Checkpointer c(files, f.directory / "m.checkpoints",
+                 {.every_steps = 10, .every_ms = std::nullopt, .keep = 1}, [] { return 1000; });
+  c.Begin({.step = 0, .job = "job"}, {{1}, {1}, 0});
+  c.Write(10, "state");
+  AwaitFree(c, 20);
+  CHECK(f.Written().empty());
+  files.poor = false;
+  c.Write(20, "state");
+  c.Stop();
+  CHECK(f.Written() == std::vector<std::string>{"step-000000020.ckpt"});
 }
 
 TEST_CASE("a new generation keeps the time, but not step and name") {
