@@ -322,6 +322,7 @@ struct MergeWork {
   std::string request_id = {}, model_sha256 = {};  // values of the submission
   std::vector<double> totals = {};                 // totals of an evaluation, over all shards
   std::string asked_yaml = {};
+  std::string owner = {};  // of the job; empty: none
 };
 
 // Fences the writers of a training job (bundle/output.h) before it is cancelled, off the control

@@ -90,7 +90,8 @@ void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
                  .tokens = submission.tokens,
                  .kind = submission.kind(),
                  .request_id = submission.client_request_id,
-                 .asked_yaml = submission.asked_yaml};
+                 .asked_yaml = submission.asked_yaml,
+                 .owner = submission.owner};
   if (const ScoringSubmission* scoring = submission.scoring()) {
     work.model_sha256 = scoring->model_sha256;
     if (scoring->kind == spec::JobKind::kEvaluate) work.totals = all.results.TakeTotals();
