@@ -55,11 +55,10 @@ struct Prepared {
   data::ScanPlan scan;
 };
 
-// Returns the request, with absolute paths.
-Result<spec::ScoringSpec> SpecOf(spec::JobKind kind, const ScoringArguments& s) {
-  spec::ScoringSpec spec;
-  spec.kind = kind;
-  spec.name = spec::NameOf(spec.kind);
+// Returns the request without its output, with absolute paths.
+Result<spec::ScoringSpec> SpecOf(spec::ScoringSpec::Work work, const ScoringArguments& s) {
+  spec::ScoringSpec spec{.work = std::move(work)};
+  spec.name = spec::NameOf(spec.kind());
   ESPALIER_ASSIGN_OR_RETURN(spec.model, WholePath(s.model));
   for (const std::string& data : s.data) {
     ESPALIER_ASSIGN_OR_RETURN(std::string whole, WholePath(data));
@@ -67,22 +66,30 @@ Result<spec::ScoringSpec> SpecOf(spec::JobKind kind, const ScoringArguments& s) 
   }
   if (!s.data_format.empty()) spec.data_format = spec::FromName<spec::DataFormat>(s.data_format);
   spec.raw = s.raw;
-  if (spec.kind == spec::JobKind::kEvaluate) {
-    if (s.report) {
-      ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(*s.report));
-    }
-    return spec;
+  return spec;
+}
+
+Result<spec::ScoringSpec> EvaluationOf(const ScoringArguments& s) {
+  ESPALIER_ASSIGN_OR_RETURN(spec::ScoringSpec spec, SpecOf(spec::EvaluationSpec(), s));
+  if (s.report) {
+    ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(*s.report));
   }
+  return spec;
+}
+
+Result<spec::ScoringSpec> PredictionOf(const ScoringArguments& s) {
+  spec::PredictionSpec prediction;
+  if (!s.format.empty()) prediction.format = spec::FromName<spec::PartFormat>(s.format);
+  prediction.keep = s.keep;
+  for (const std::string& column : s.columns) {
+    prediction.columns.push_back(*spec::FromName<spec::AnswerColumn>(column));
+  }
+  prediction.spreadsheet_safe = s.spreadsheet_safe;
+  prediction.on_bad_row = *spec::FromName<spec::OnBadRow>(s.on_bad_row);
+  prediction.rejects_limit = s.rejects_max;
+  ESPALIER_ASSIGN_OR_RETURN(spec::ScoringSpec spec, SpecOf(std::move(prediction), s));
   ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(s.output));
   spec.output.overwrite = s.overwrite;
-  if (!s.format.empty()) spec.format = spec::FromName<spec::PartFormat>(s.format);
-  spec.keep = s.keep;
-  for (const std::string& column : s.columns) {
-    spec.columns.push_back(*spec::FromName<spec::AnswerColumn>(column));
-  }
-  spec.spreadsheet_safe = s.spreadsheet_safe;
-  spec.on_bad_row = *spec::FromName<spec::OnBadRow>(s.on_bad_row);
-  spec.rejects_limit = s.rejects_max;
   return spec;
 }
 
@@ -176,10 +183,10 @@ int RunOnCluster(const CommandContext& context, const spec::ScoringSpec& spec) {
 
 int RunPredict(const CommandContext& context) {
   const auto start = Clock::now();
-  const auto job = SpecOf(spec::JobKind::kPredict, context.options.scoring);
+  const auto job = PredictionOf(context.options.scoring);
   if (!job.ok()) return FailedPlan(context, job.status());
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
-  const scoring::PredictSpec spec = scoring::PredictSpecOf(*job);
+  const scoring::PredictSpec spec = scoring::PredictSpecOf(*job->prediction(), job->output);
   const auto prepared = Prepare(context, *job);
   if (!prepared.ok()) return FailedPlan(context, prepared.status());
   const std::function<Result<spec::ScoringResult>(const scoring::ScoringRun&)> work =
@@ -226,7 +233,7 @@ int RunExport(const CommandContext& context) {
 int RunEvaluate(const CommandContext& context) {
   const auto start = Clock::now();
   const ScoringArguments& s = context.options.scoring;
-  const auto job = SpecOf(spec::JobKind::kEvaluate, context.options.scoring);
+  const auto job = EvaluationOf(s);
   if (!job.ok()) return FailedPlan(context, job.status());
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
   const auto prepared = Prepare(context, *job);

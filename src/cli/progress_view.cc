@@ -121,7 +121,7 @@ std::string TrainingLine(const spec::JobSnapshot& job, const std::optional<spec:
 }
 
 std::string ProfileWord(const spec::JobSnapshot& job) {
-  return job.kind == spec::JobKind::kTrain ? "reading the data" : "scoring";
+  return job.scores() ? "scoring" : "reading the data";
 }
 
 std::string ProfileLine(const spec::JobSnapshot& job, int width) {

@@ -170,15 +170,15 @@ std::string NextSteps(const spec::TrainingResult& r, const ResultDetails& detail
 
 // Returns a state for people. The profiling pass of a job that scores is called scoring.
 std::string StateName(const spec::JobSnapshot& job) {
-  const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kProfiling;
+  const bool scores = job.scores() && job.state == spec::JobState::kProfiling;
   return scores ? "SCORING" : spec::JobStateName(job.state);
 }
 
 // Returns the result of a job in one cell.
 std::string Summary(const spec::ScoringResult& r) {
-  if (!r.metrics) return Counted(r.rows, "row");
-  return r.metrics->classification ? "accuracy " + FormatShare(r.metrics->accuracy)
-                                   : "rmse " + FormatValue(r.metrics->rmse);
+  if (r.evaluated() == nullptr) return Counted(r.rows, "row");
+  const spec::Metrics& m = r.evaluated()->metrics;
+  return m.classification ? "accuracy " + FormatShare(m.accuracy) : "rmse " + FormatValue(m.rmse);
 }
 
 std::string Summary(const spec::TrainingResult& r) {
@@ -344,7 +344,7 @@ std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color)
   if (!job.owner.empty()) rows.push_back({"owner", Printable(job.owner, 128)});
   if (!job.output.empty()) rows.push_back({"output", Printable(job.output, 400)});
   if (!job.workers.empty()) rows.push_back({"now", StateLine(job)});
-  const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kProfiling;
+  const bool scores = job.scores() && job.state == spec::JobState::kProfiling;
   if (job.state == spec::JobState::kTraining || scores) {
     constexpr int kKeyColumns = 10;  // "progress" and the space after it
     rows.push_back(

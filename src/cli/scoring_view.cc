@@ -79,6 +79,7 @@ Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int
 
 std::string PredictText(const spec::ScoringResult& r, const std::vector<std::string>& notes,
                         int64_t elapsed_ms, bool color) {
+  const auto& files = std::get<spec::PredictionResult>(r.work);
   const std::string output = Printable(r.output, 400);
   std::string text = Colored("scored " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + ", " + HumanCount(Pace(r.rows, elapsed_ms)) +
@@ -87,45 +88,49 @@ std::string PredictText(const spec::ScoringResult& r, const std::vector<std::str
                       r.rejected == 1 ? "has no prediction" : "have no prediction", color);
   text += UnseenText(r.unseen) + NotesText(notes);
   std::vector<std::vector<std::string>> rows = {
-      {"output", output + " (" + Counted(r.parts, "part") + ")"}};
-  if (r.reject_parts > 0) rows.push_back({"rejects", output + "/" + scoring::kRejectsDirectory});
+      {"output", output + " (" + Counted(files.parts, "part") + ")"}};
+  if (files.reject_parts > 0)
+    rows.push_back({"rejects", output + "/" + scoring::kRejectsDirectory});
   return text + LeftTable(rows, "");
 }
 
 Json PredictJson(const spec::ScoringResult& r, const std::vector<std::string>& notes,
                  int64_t elapsed_ms) {
+  const auto& files = std::get<spec::PredictionResult>(r.work);
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
-          {"parts", r.parts},
+          {"parts", files.parts},
           {"unseen_values", r.unseen},
           {"notes", notes},
           {"output", r.output},
-          {"format", r.format},
+          {"format", files.format},
           {"rejects", RejectsJson(r.first_rejects)},
           {"seconds", Seconds(elapsed_ms)}};
 }
 
 std::string EvaluateText(const spec::ScoringResult& r, const std::vector<std::string>& notes,
                          int64_t elapsed_ms, bool color) {
+  const auto& found = std::get<spec::EvaluationResult>(r.work);
   std::string text = Colored("evaluated " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + "\n";
   text += RejectsText(r.rejected, r.first_rejects, "could not be evaluated", color);
   text += UnseenText(r.unseen) + NotesText(notes) + "\n";
-  text += MetricsText("data", *r.metrics, r.classes);
+  text += MetricsText("data", found.metrics, found.classes);
   if (!r.output.empty()) text += "\n" + LeftTable({{"report", Printable(r.output, 400)}}, "");
   return text;
 }
 
 Json EvaluateJson(const spec::ScoringResult& r, const std::vector<std::string>& notes,
                   int64_t elapsed_ms) {
+  const auto& found = std::get<spec::EvaluationResult>(r.work);
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
-          {"unknown_labels", r.metrics->unknown_labels},
+          {"unknown_labels", found.metrics.unknown_labels},
           {"unseen_values", r.unseen},
           {"notes", notes},
-          {"metrics", Json::parse(bundle::MetricsJsonText(*r.metrics, r.classes))},
+          {"metrics", Json::parse(bundle::MetricsJsonText(found.metrics, found.classes))},
           {"report", r.output.empty() ? Json() : Json(r.output)},
           {"rejects", RejectsJson(r.first_rejects)},
           {"seconds", Seconds(elapsed_ms)}};
@@ -135,14 +140,14 @@ std::string ScoredJobText(const spec::JobSnapshot& job, bool color) {
   const spec::ScoringResult& r = *job.scored();
   const std::string head = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                            Colored("succeeded", Ink::kGreen, color) + "\n";
-  return head + (r.metrics ? EvaluateText(r, {}, job.profiling_phase_ms, color)
-                           : PredictText(r, {}, job.profiling_phase_ms, color));
+  return head + (r.evaluated() != nullptr ? EvaluateText(r, {}, job.profiling_phase_ms, color)
+                                          : PredictText(r, {}, job.profiling_phase_ms, color));
 }
 
 Json ScoredJobJson(const spec::JobSnapshot& job) {
   const spec::ScoringResult& r = *job.scored();
-  Json json = r.metrics ? EvaluateJson(r, job.notes, job.profiling_phase_ms)
-                        : PredictJson(r, job.notes, job.profiling_phase_ms);
+  Json json = r.evaluated() != nullptr ? EvaluateJson(r, job.notes, job.profiling_phase_ms)
+                                       : PredictJson(r, job.notes, job.profiling_phase_ms);
   json["job"] = ToString(job.job);
   return json;
 }

@@ -16,16 +16,15 @@ using SharedResult = std::shared_ptr<const spec::ShardResult>;
 // Returns a score without its totals. Totals are long if there are many classes, so they are not
 // copied.
 SharedResult WithoutSums(const spec::ShardScore& score, const SharedResult& shared) {
-  if (score.totals.empty()) return shared;
+  if (score.evaluated() == nullptr) return shared;
   return std::make_shared<const spec::ShardResult>(
       spec::ShardScore{.shard = score.shard,
                        .rows = score.rows,
                        .rejected = score.rejected,
                        .first_rejects = score.first_rejects,
-                       .parts = score.parts,
-                       .reject_parts = score.reject_parts,
                        .generation = score.generation,
-                       .unseen = score.unseen});
+                       .unseen = score.unseen,
+                       .work = spec::EvaluatedShard()});
 }
 
 // Returns a profile without its sums, and with only the first skipped rows.
@@ -65,8 +64,8 @@ Result<bool> CollectedResults::Add(const SharedResult& result, size_t skipped_ma
 
 Status CollectedResults::AddUp(const spec::ShardResult& result) {
   if (const auto* score = std::get_if<spec::ShardScore>(&result)) {
-    const std::vector<double>& totals = score->totals;
-    if (totals.empty()) return Status::Ok();
+    if (score->evaluated() == nullptr) return Status::Ok();
+    const std::vector<double>& totals = score->evaluated()->totals;
     if (totals_.width() != 0 && totals.size() != totals_.width()) {
       return FailedPrecondition("its score has " + std::to_string(totals.size()) +
                                 " totals, others " + std::to_string(totals_.width()));

@@ -41,8 +41,11 @@ class CollectedResults {
   // Returns all results in shard order, with the sums in those that ShardSums chooses, and keeps
   // none. The merge adds in this order, not in that of arrival. REQUIRES: complete().
   ShardResults Take();
-  // Returns the totals of an evaluation. REQUIRES: complete() before Take.
-  std::vector<double> TakeTotals() { return totals_.Take(); }
+  // Returns the totals of an evaluation, or nothing for other jobs. REQUIRES: complete() before
+  // Take.
+  std::vector<double> TakeTotals() {
+    return totals_.width() > 0 ? totals_.Take() : std::vector<double>();
+  }
 
  private:
   Status AddUp(const spec::ShardResult& result);

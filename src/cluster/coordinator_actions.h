@@ -136,15 +136,16 @@ struct Replanned {
   int64_t leaves = 1;
 };
 
-// The result of a MergeWork.
+// The result of a ProfileMerge.
+using MergedProfile =
+    std::variant<std::shared_ptr<const spec::TableProfile>, std::shared_ptr<const Replanned>>;
 struct ProfileMerged {
   JobId job;
   Generation generation;
-  Result<std::shared_ptr<const spec::TableProfile>> result;
-  std::shared_ptr<const Replanned> replanned = {};  // set: replaces `result`
+  Result<MergedProfile> result;
 };
 
-// The result of a MergeWork for a scoring job. Its output is in place.
+// The result of a ScoreMerge. The job's output is in place.
 struct JobScored {
   JobId job;
   Generation generation;
@@ -309,8 +310,18 @@ struct JobChanged {
   bool over = false;           // this step brought the job to a final state
 };
 
-// Merges the results of all shards, off the control loop. The answer is ProfileMerged, or JobScored
-// for a scoring job.
+// The part of a training job in a merge. The answer is ProfileMerged.
+struct ProfileMerge {
+  std::string asked_yaml = {};  // Submission::asked_yaml
+};
+
+// The part of a scoring job in a merge. The answer is JobScored.
+struct ScoreMerge {
+  std::string request_id, model_sha256;  // values of the submission
+  std::vector<double> totals;            // evaluation: totals over all shards
+};
+
+// Merges the results of all shards, off the control loop.
 struct MergeWork {
   JobId job;
   Generation generation;
@@ -318,11 +329,10 @@ struct MergeWork {
   std::shared_ptr<const spec::InputPlan> input;
   ShardResults shards;  // results in shard order; one has the sums of all (spec::ShardSums)
   spec::StorageTokens tokens = {};
-  spec::JobKind kind = spec::JobKind::kTrain;
-  std::string request_id = {}, model_sha256 = {};  // values of the submission
-  std::vector<double> totals = {};                 // totals of an evaluation, over all shards
-  std::string asked_yaml = {};
   std::string owner = {};  // of the job; empty: none
+  std::variant<ProfileMerge, ScoreMerge> work = {};
+  const ProfileMerge* profile() const { return std::get_if<ProfileMerge>(&work); }
+  const ScoreMerge* score() const { return std::get_if<ScoreMerge>(&work); }
 };
 
 // Fences the writers of a training job (bundle/output.h) before it is cancelled, off the control

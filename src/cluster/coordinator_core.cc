@@ -157,7 +157,7 @@ void CoordinatorCore::CheckStall(JobRecord& job) {
   const spec::JobState state = job.snapshot.state;
   const std::string late = Late(job, StallLimit(state));
   if (late.empty()) return;
-  const bool scores = job.snapshot.kind != spec::JobKind::kTrain;
+  const bool scores = job.snapshot.scores();
   const char* what =
       state == spec::JobState::kProfiling
           ? scores ? "no progress of the scoring from " : "no progress of the profiling pass from "
@@ -215,7 +215,10 @@ std::pair<spec::Metrics*, spec::Metrics*> CoordinatorCore::Evaluated(spec::JobSn
     return metrics ? &*metrics : nullptr;
   };
   if (spec::TrainingResult* r = s.trained()) return {get(r->validation), get(r->test)};
-  if (spec::ScoringResult* r = s.scored()) return {nullptr, get(r->metrics)};
+  if (spec::ScoringResult* r = s.scored()) {
+    auto* evaluated = std::get_if<spec::EvaluationResult>(&r->work);
+    if (evaluated != nullptr) return {nullptr, &evaluated->metrics};
+  }
   return {nullptr, nullptr};
 }
 

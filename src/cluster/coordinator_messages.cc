@@ -41,10 +41,13 @@ Status CheckHistory(const HistoryEntry& m) {
                             std::to_string(row.step) + ", epoch " + ShortestDouble(row.epoch));
 }
 
-Status CheckMetrics(const std::optional<spec::Metrics>& metrics) {
+Status CheckMetrics(const spec::Metrics& metrics) {
   if (IsCounted(metrics)) return {};
-  return FailedPrecondition("its metrics are of " + std::to_string(metrics->rows) +
-                            " rows of weight " + ShortestDouble(metrics->weight));
+  return FailedPrecondition("its metrics are of " + std::to_string(metrics.rows) +
+                            " rows of weight " + ShortestDouble(metrics.weight));
+}
+Status CheckMetrics(const std::optional<spec::Metrics>& metrics) {
+  return metrics ? CheckMetrics(*metrics) : Status();
 }
 
 Status CheckResult(const spec::TrainingResult& r) {
@@ -107,7 +110,8 @@ void CoordinatorCore::On(const JobScored& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr || spec::IsFinal(job->snapshot.state) || !job->profiled.merging) return;
   if (!event.result.ok()) return Fail(*job, event.result.status());
-  if (Status s = CheckMetrics(event.result->metrics); !s.ok()) {
+  const spec::EvaluationResult* evaluated = event.result->evaluated();
+  if (Status s = evaluated ? CheckMetrics(evaluated->metrics) : Status(); !s.ok()) {
     return Fail(*job, s.Wrap("the merge of all shards"));
   }
   EndJob(*job, spec::JobState::kSucceeded, Status::Ok(), *event.result);

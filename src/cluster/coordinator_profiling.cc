@@ -88,13 +88,12 @@ void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
                  .input = submission.input,
                  .shards = all.results.Take(),
                  .tokens = submission.tokens,
-                 .kind = submission.kind(),
-                 .request_id = submission.client_request_id,
-                 .asked_yaml = submission.asked_yaml,
                  .owner = submission.owner};
   if (const ScoringSubmission* scoring = submission.scoring()) {
-    work.model_sha256 = scoring->model_sha256;
-    if (scoring->kind == spec::JobKind::kEvaluate) work.totals = all.results.TakeTotals();
+    work.work =
+        ScoreMerge{submission.client_request_id, scoring->model_sha256, all.results.TakeTotals()};
+  } else {
+    work.work = ProfileMerge{submission.asked_yaml};
   }
   out_.persist.push_back(MergeTried{job.snapshot.job, ++job.merges_tried});
   out_.work.push_back(std::move(work));
@@ -128,7 +127,7 @@ Status CoordinatorCore::ProfileTooLarge(const JobRecord& job) const {
       std::to_string(results.size()) + " shards take " + bytes(results.bytes()) + ", other jobs " +
       bytes(profile_bytes_ - results.bytes()) + ", together at most " +
       bytes(options_.profile_bytes_max) + " (profile_bytes_max of the coordinator) are allowed; " +
-      (job.snapshot.kind != spec::JobKind::kTrain ? "raise it, or score fewer files at a time"
+      (job.snapshot.scores() ? "raise it, or score fewer files at a time"
        : counts ? "raise it, or hash categories of many values (data.features.groups, hash)"
                 : "use fewer, larger shards (data.shard_bytes)") +
       (profile_bytes_ > results.bytes() ? ", or submit again when the others have ended" : ""));
@@ -146,11 +145,11 @@ void CoordinatorCore::On(const ProfileMerged& event) {
     Fail(*job, event.result.status());
     return;
   }
-  if (event.replanned != nullptr) {
-    Replan(*job, *event.replanned);
+  if (const auto* replanned = std::get_if<std::shared_ptr<const Replanned>>(&*event.result)) {
+    Replan(*job, **replanned);
     return;
   }
-  job->profile = *event.result;
+  job->profile = std::get<std::shared_ptr<const spec::TableProfile>>(*event.result);
   job->merges_tried = 0;
   NoteProfile(*job);
   ForgetProfile(*job);

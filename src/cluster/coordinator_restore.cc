@@ -149,7 +149,7 @@ void CoordinatorCore::FinishRecall() {
   for (auto& [id, job] : jobs_) {
     spec::JobSnapshot& s = job.snapshot;
     if (spec::IsFinal(s.state)) continue;
-    job.may_write = s.kind == spec::JobKind::kTrain && s.generation.value != 0;
+    job.may_write = !s.scores() && s.generation.value != 0;
     const bool profiled = job.profile != nullptr && !job.leaves.empty() && !job.members.empty();
     if (!profiled) {
       awaiting_ = awaiting_ || s.generation.value != 0;

@@ -143,14 +143,33 @@ Status CheckShard(const spec::InputPlan& input, const spec::ShardProfile& s) {
   return CheckLabels(s.evaluation_labels, s.validation_rows + s.test_rows);
 }
 
-Status CheckScore(spec::JobKind kind, const spec::ShardScore& s) {
-  for (int64_t n : {s.rows, s.rejected, s.parts, s.reject_parts}) {
+Status CheckCounts(std::initializer_list<int64_t> counts) {
+  for (const int64_t n : counts) {
     if (!InRange(n)) return FailedPrecondition("a count of its score is " + std::to_string(n));
   }
+  return Status::Ok();
+}
+
+Status CheckScored(const spec::ShardScore& s, const spec::PredictedShard& files) {
+  ESPALIER_RETURN_IF_ERROR(CheckCounts({files.parts, files.reject_parts}));
   // A part has at least one row.
-  if (s.parts > s.rows + s.rejected || s.reject_parts > s.rejected) {
-    return FailedPrecondition("its score reports more files than rows");
+  if (files.parts <= s.rows + s.rejected && files.reject_parts <= s.rejected) return Status::Ok();
+  return FailedPrecondition("its score reports more files than rows");
+}
+
+Status CheckScored(const spec::ShardScore&, const spec::EvaluatedShard& sums) {
+  if (sums.totals.size() < kTotalsMin) return FailedPrecondition("its score has too few totals");
+  // The losses may have any value. These two are counts and must be plausible numbers of rows.
+  const double rows = sums.totals[kRows], weight = sums.totals[kWeight];
+  if (rows >= 0 && rows <= static_cast<double>(kRowsMax) && weight >= 0 && std::isfinite(weight)) {
+    return Status::Ok();
   }
+  return FailedPrecondition("its score counts " + ShortestDouble(rows) + " rows of weight " +
+                            ShortestDouble(weight));
+}
+
+Status CheckShard(const spec::InputPlan&, const spec::ShardScore& s) {
+  ESPALIER_RETURN_IF_ERROR(CheckCounts({s.rows, s.rejected}));
   for (const auto& [column, rows] : s.unseen) {
     if (rows > 0 && rows <= s.rows + s.rejected) continue;
     return FailedPrecondition("its score counts " + std::to_string(rows) +
@@ -164,17 +183,7 @@ Status CheckScore(spec::JobKind kind, const spec::ShardScore& s) {
   for (const Status& reject : s.first_rejects) {
     if (reject.ok()) return FailedPrecondition("its score rejects a row without a reason");
   }
-  if (kind == spec::JobKind::kPredict ? !s.totals.empty() : s.totals.size() < kTotalsMin) {
-    return FailedPrecondition("its score is not of this kind of job");
-  }
-  if (kind == spec::JobKind::kPredict) return Status::Ok();
-  // The losses may have any value. These two are counts and must be plausible numbers of rows.
-  const double rows = s.totals[kRows], weight = s.totals[kWeight];
-  if (rows >= 0 && rows <= static_cast<double>(kRowsMax) && weight >= 0 && std::isfinite(weight)) {
-    return Status::Ok();
-  }
-  return FailedPrecondition("its score counts " + ShortestDouble(rows) + " rows of weight " +
-                            ShortestDouble(weight));
+  return std::visit([&](const auto& work) { return CheckScored(s, work); }, s.work);
 }
 
 }  // namespace
@@ -237,12 +246,10 @@ Status CheckProfile(const spec::InputPlan& input, spec::JobKind kind,
     if (!std::binary_search(given.begin(), given.end(), spec::ShardOf(*result))) {
       return FailedPrecondition("it profiled " + shard + ", which it was not given");
     }
-    const auto* score = std::get_if<spec::ShardScore>(result.get());
-    if ((score != nullptr) != (kind != spec::JobKind::kTrain)) {
+    if (spec::KindOf(*result) != kind) {
       return FailedPrecondition("the result of " + shard + " is not of this kind of job");
     }
-    const Status s = score != nullptr ? CheckScore(kind, *score)
-                                      : CheckShard(input, std::get<spec::ShardProfile>(*result));
+    const Status s = std::visit([&](const auto& r) { return CheckShard(input, r); }, *result);
     if (!s.ok()) return s.Wrap("profile of " + shard);
   }
   return Status::Ok();
@@ -257,7 +264,8 @@ size_t StatusBytes(const std::vector<Status>& list) {
 }
 
 size_t BytesOf(const spec::ShardScore& score) {
-  size_t bytes = score.totals.size() * sizeof(double) + StatusBytes(score.first_rejects);
+  size_t bytes = StatusBytes(score.first_rejects);
+  if (score.evaluated() != nullptr) bytes += score.evaluated()->totals.size() * sizeof(double);
   for (const auto& [column, rows] : score.unseen) bytes += spec::kCountBytes + column.size();
   return bytes;
 }

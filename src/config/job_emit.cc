@@ -150,12 +150,6 @@ struct Writer {
     }
   }
 
-  // Returns the section for the spec's kind.
-  static YamlNode Scoring(const spec::ScoringSpec& spec) {
-    YamlNode map = Map();
-    AppendFields(map, spec);
-    return map;
-  }
   // Returns the section `workers` of a job that scores.
   static YamlNode ScoringWorkers(const spec::WorkerRange& workers) {
     YamlNode map = Map();
@@ -272,7 +266,7 @@ YamlNode JobToYaml(const spec::JobSpec& job) {
 
 YamlNode ScoringToYaml(const spec::ScoringSpec& spec) {
   YamlNode root = Single("name", Writer::Write(spec.name));
-  Append(root, spec::NameOf(spec.kind), Writer::Scoring(spec));
+  Append(root, spec::NameOf(spec.kind()), Writer::Write(spec));
   Append(root, "workers", Writer::ScoringWorkers(spec.workers));
   if (!spec.output.path.empty()) Append(root, "output", Writer::Write(spec.output));
   return root;

@@ -85,8 +85,8 @@ Result<spec::JobSpec> ParseJobTree(YamlNode root, std::string_view name_for_mess
 
 // Returns everything that the file of a training job may contain, in the order of the reader.
 std::vector<GrammarEntry> JobGrammar();
-// Returns everything that the section of a scoring job may contain. REQUIRES: `kind` is not kTrain.
-std::vector<GrammarEntry> ScoringGrammar(spec::JobKind kind);
+// Returns everything that the section of a scoring job may contain.
+std::vector<GrammarEntry> ScoringGrammar(const spec::ScoringSpec::Work& work);
 
 // Returns the job as YAML with every field that has a value. REQUIRES: `spec` passes Validate.
 YamlNode ScoringToYaml(const spec::ScoringSpec& spec);

@@ -136,9 +136,8 @@ Status ReadWrittenJob(const YamlNode& root, spec::JobSpec& out) {
 std::vector<PathKey> PathKeys() {
   std::vector<PathKey> keys = {{CompatPathKey()}};
   AddPathKeys<spec::JobSpec>({}, &keys);
-  for (const auto& [kind, name] : spec::Names<spec::JobKind>::kAll) {
-    if (kind == spec::JobKind::kTrain) continue;
-    AddPathKeys<spec::ScoringSpec>({name}, &keys);
+  for (const auto kind : {spec::PredictionSpec::kKind, spec::EvaluationSpec::kKind}) {
+    AddPathKeys<spec::ScoringSpec>({spec::NameOf(kind)}, &keys);
   }
   return keys;
 }

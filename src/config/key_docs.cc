@@ -176,16 +176,14 @@ std::string TextOf(const spec::Key& key, const T& usual) {
 }
 
 // Appends the texts of the fields of S, which are below `path`, in the order of presentation.
-// `belongs` selects keys of S.
-template <typename S, typename F>
-void AddFields(const std::string& path, F belongs, std::vector<KeyDoc>* out) {
+template <typename S>
+void AddFields(const std::string& path, std::vector<KeyDoc>* out) {
   std::vector<std::pair<spec::Key, std::vector<KeyDoc>>> fields;  // each with the keys below it
   spec::kFields<S>([&](const auto& entry) {
     const spec::Key& key = entry.key;
     using Type = typename Element<std::remove_cvref_t<decltype(S().*entry.pointer)>>::Type;
     constexpr const char* kSuffix =
         Element<std::remove_cvref_t<decltype(S().*entry.pointer)>>::kSuffix;
-    if (!belongs(key)) return;
     auto& [_, docs] = fields.emplace_back(key, std::vector<KeyDoc>());
     const std::string at = key.inlined ? path : PathBelow(path, key.yaml);
     if (key.doc != nullptr) {
@@ -193,8 +191,7 @@ void AddFields(const std::string& path, F belongs, std::vector<KeyDoc>* out) {
     }
     if constexpr (spec::HasFields<Type>) {
       const bool kinds = !key.inlined && requires(Type t) { spec::NameOf(t.kind); };
-      AddFields<Type>(
-          at + kSuffix + (kinds ? ".*" : ""), [](const spec::Key&) { return true; }, &docs);
+      AddFields<Type>(at + kSuffix + (kinds ? ".*" : ""), &docs);
     }
   });
   const auto place = [&](const auto& self, const char* after) -> void {
@@ -215,22 +212,22 @@ void AddOthers(std::span<const OtherDoc> others, std::vector<KeyDoc>* out) {
 }
 
 std::vector<KeyDoc> AllDocs() {
-  const auto all = [](const spec::Key&) { return true; };
   std::vector<KeyDoc> docs;
-  AddFields<spec::JobSpec>("", all, &docs);
+  AddFields<spec::JobSpec>("", &docs);
   std::vector<KeyDoc> preset;
   AddOthers(kPresetDocs, &preset);
   docs.insert(docs.begin() + 1, preset.begin(), preset.end());  // after the name
   AddOthers(kCompatDocs, &docs);
-  for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
-    AddOthers(kind == spec::JobKind::kPredict ? kPredictDocs : kEvaluateDocs, &docs);
-    AddFields<spec::ScoringSpec>(
-        spec::NameOf(kind), [kind](const spec::Key& key) { return key.Belongs(kind); }, &docs);
-  }
+  AddOthers(kPredictDocs, &docs);
+  const char* const predict = spec::NameOf(spec::PredictionSpec::kKind);
+  AddFields<spec::ScoringSpec>(predict, &docs);
+  AddFields<spec::PredictionSpec>(predict, &docs);
+  AddOthers(kEvaluateDocs, &docs);
+  AddFields<spec::ScoringSpec>(spec::NameOf(spec::EvaluationSpec::kKind), &docs);
   AddOthers(kSweepDocs, &docs);
-  AddFields<RandomSearch>("sweep.random", all, &docs);
+  AddFields<RandomSearch>("sweep.random", &docs);
   AddOthers(kSweepKeysDocs, &docs);
-  AddFields<SweepPlan>("sweep", all, &docs);
+  AddFields<SweepPlan>("sweep", &docs);
   return docs;
 }
 

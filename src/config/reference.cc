@@ -62,12 +62,9 @@ spec::JobSpec SmallestJob() {
 }
 
 // Return the smallest scoring jobs, and the smallest sweep.
-YamlNode SmallestScoring(spec::JobKind kind) {
-  spec::ScoringSpec spec;
-  spec.kind = kind;
-  spec.model = "models/job";
-  spec.data = {kind == spec::JobKind::kPredict ? "new/*.csv" : "test/*.csv"};
-  return ScoringToYaml(spec);
+std::vector<spec::ScoringSpec> SmallestScorings() {
+  return {{.model = "models/job", .data = {"new/*.csv"}, .work = spec::PredictionSpec()},
+          {.model = "models/job", .data = {"test/*.csv"}, .work = spec::EvaluationSpec()}};
 }
 YamlNode SmallestSweep() {
   return *ParseYaml(
@@ -275,8 +272,8 @@ std::string Commented(const std::string& text, size_t dedent) {
 
 std::vector<KeyReference> AllKeys() {
   std::vector<GrammarEntry> grammar = JobGrammar();
-  for (const auto& others : {ScoringGrammar(spec::JobKind::kPredict),
-                             ScoringGrammar(spec::JobKind::kEvaluate), SweepGrammar()}) {
+  for (const auto& others : {ScoringGrammar(spec::PredictionSpec()),
+                             ScoringGrammar(spec::EvaluationSpec()), SweepGrammar()}) {
     grammar.insert(grammar.end(), others.begin(), others.end());
   }
   static const std::set<std::string> by_preset = KeysOfPresets();
@@ -373,9 +370,9 @@ std::string KeyText(std::span<const KeyReference> keys) {
 
 std::string ReferenceYaml() {
   std::string text = kHead + ReferencePrinter(JobToYaml(SmallestJob()), "").Print();
-  for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
-    text +=
-        '\n' + Commented(ReferencePrinter(SmallestScoring(kind), spec::NameOf(kind)).Print(), 0);
+  for (const spec::ScoringSpec& spec : SmallestScorings()) {
+    ReferencePrinter printer(ScoringToYaml(spec), spec::NameOf(spec.kind()));
+    text += '\n' + Commented(printer.Print(), 0);
   }
   return text + kSweepHead + Commented(ReferencePrinter(SmallestSweep(), kSweep).Print(), 2);
 }

@@ -1,5 +1,6 @@
 #include "src/config/scoring_yaml.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,21 +11,19 @@
 namespace espalier::config {
 namespace {
 
-spec::JobKind KindOf(const YamlNode& root) {
+// Returns the kind of the first section that names one, or nothing for a training job.
+std::optional<spec::ScoringSpec::Work> WorkOf(const YamlNode& root) {
   for (const auto& [key, value] : root.entries) {
-    const auto kind = spec::FromName<spec::JobKind>(key.text);
-    if (kind && *kind != spec::JobKind::kTrain) return *kind;
+    if (key.text == spec::NameOf(spec::PredictionSpec::kKind)) return spec::PredictionSpec();
+    if (key.text == spec::NameOf(spec::EvaluationSpec::kKind)) return spec::EvaluationSpec();
   }
-  return spec::JobKind::kTrain;
+  return std::nullopt;
 }
 
 // Returns the section for the job's kind.
 Field SectionOf(Reader& reader, spec::ScoringSpec& out) {
-  return {spec::NameOf(out.kind), [&](const YamlNode& node, const std::string& path) {
-            std::vector<Field> fields;
-            AppendFields(
-                reader, out, [&](const spec::Key& key) { return key.Belongs(out.kind); }, fields);
-            return reader.ReadMap(node, path, fields);
+  return {spec::NameOf(out.kind()), [&](const YamlNode& node, const std::string& path) {
+            return ReadSpec(reader, node, path, out);
           }};
 }
 
@@ -40,20 +39,21 @@ Status ReadWorkers(Reader& reader, const YamlNode& node, const std::string& path
 
 Result<spec::JobKind> JobKindOf(std::string_view yaml_text, std::string_view name_for_messages) {
   ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml_text, name_for_messages));
-  return KindOf(root);
+  const auto work = WorkOf(root);
+  return work ? spec::ScoringSpec{.work = *work}.kind() : spec::JobKind::kTrain;
 }
 
 Result<spec::ScoringSpec> ParseScoring(std::string_view yaml_text,
                                        std::string_view name_for_messages) {
   ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml_text, name_for_messages));
   Reader reader(name_for_messages);
-  spec::ScoringSpec spec;
-  spec.kind = KindOf(root);
-  if (spec.kind == spec::JobKind::kTrain) {
+  const auto work = WorkOf(root);
+  if (!work) {
     return InvalidArgument(std::string(name_for_messages) +
                            ": expected a job with `predict` or `evaluate`");
   }
-  spec.name = spec::NameOf(spec.kind);
+  spec::ScoringSpec spec{.work = *work};
+  spec.name = spec::NameOf(spec.kind());
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
       root, "",
       {reader.Value("name", spec.name),
@@ -70,11 +70,10 @@ Result<spec::ScoringSpec> ParseScoring(std::string_view yaml_text,
 
 std::string ScoringYaml(const spec::ScoringSpec& spec) { return EmitYaml(ScoringToYaml(spec)); }
 
-std::vector<GrammarEntry> ScoringGrammar(spec::JobKind kind) {
+std::vector<GrammarEntry> ScoringGrammar(const spec::ScoringSpec::Work& work) {
   std::vector<GrammarEntry> grammar;
   Reader reader(&grammar);
-  spec::ScoringSpec spec;
-  spec.kind = kind;
+  spec::ScoringSpec spec{.work = work};
   (void)reader.ReadMap(Reader::AnyNode(), "", {SectionOf(reader, spec)});
   return grammar;
 }

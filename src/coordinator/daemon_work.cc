@@ -54,14 +54,14 @@ void CoordinatorDaemon::OnPool(FairPool& pool, std::set<std::string> groups,
 
 void CoordinatorDaemon::StartMerge(cluster::MergeWork work) {
   auto wanted = std::make_shared<std::atomic<bool>>(true);
-  if (work.kind != spec::JobKind::kTrain) wanted_[work.job] = wanted;
+  if (work.score() != nullptr) wanted_[work.job] = wanted;
   std::set<std::string> groups = MergeGroups(work.job, work.owner);
   auto shared = std::make_shared<cluster::MergeWork>(std::move(work));
   OnPool(*merging_, std::move(groups), [this, wanted, shared = std::move(shared)] {
     const JobId job = shared->job;
     const Generation generation = shared->generation;
     const storage::StorageOptions storage = WithTokens(storage_, shared->tokens);
-    if (shared->kind != spec::JobKind::kTrain) {
+    if (shared->score() != nullptr) {
       cluster::JobScored scored{
           job, generation,
           MergeScored(std::move(*shared), storage, [&wanted] { return wanted->load(); })};
@@ -71,10 +71,7 @@ void CoordinatorDaemon::StartMerge(cluster::MergeWork work) {
       });
       return;
     }
-    const Result<MergedShards> shards = MergeShards(std::move(*shared), storage);
-    const cluster::ProfileMerged merged =
-        shards.ok() ? cluster::ProfileMerged{job, generation, shards->profile, shards->replanned}
-                    : cluster::ProfileMerged{job, generation, shards.status()};
+    const cluster::ProfileMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
     boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
   });
 }

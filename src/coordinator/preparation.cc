@@ -44,7 +44,7 @@ Status Probe(const spec::OutputSpec& output, const spec::SubmitRequest& request,
 Status ProbeParts(const spec::ScoringSpec& job, const spec::SubmitRequest& request,
                   storage::StorageOptions storage) {
   storage.webhdfs.http.cancelled = {};
-  const std::string output = scoring::PredictSpecOf(job).output;
+  const std::string output = scoring::OutputPath(job.output);
   // Another coordinator, or this one again, may read the same submission.
   static std::atomic<int64_t> readings{0};
   char host[256] = {};
@@ -134,7 +134,7 @@ Result<cluster::Submission> PrepareScoring(const spec::SubmitRequest& request,
   ESPALIER_ASSIGN_OR_RETURN(const spec::ScoringSpec job,
                             config::ParseScoring(request.job_yaml, "job"));
   ESPALIER_RETURN_IF_ERROR(CheckPaths(job));
-  const std::string output = scoring::PredictSpecOf(job).output;
+  const std::string output = scoring::OutputPath(job.output);
   ESPALIER_ASSIGN_OR_RETURN(std::string place, PlaceOf(output, storage));
   const auto files = storage::MakeFileSystem(storage);
   ESPALIER_ASSIGN_OR_RETURN(scoring::ScoringPlan plan, scoring::PlanScoring(*files, job));
@@ -143,14 +143,14 @@ Result<cluster::Submission> PrepareScoring(const spec::SubmitRequest& request,
   if (!job.output.path.empty()) {
     ESPALIER_RETURN_IF_ERROR(Probe(job.output, request, storage));
   }
-  if (job.kind == spec::JobKind::kPredict) {
+  if (job.prediction() != nullptr) {
     ESPALIER_RETURN_IF_ERROR(ProbeParts(job, request, storage));
   }
   data::FindHosts(*files, &input);
   cluster::Submission submission;
   submission.client_request_id = request.client_request_id;
   submission.job_yaml = request.job_yaml;
-  submission.work = cluster::ScoringSubmission{job.kind, std::move(plan.model_sha256)};
+  submission.work = cluster::ScoringSubmission{job.kind(), std::move(plan.model_sha256)};
   submission.name = job.name;
   submission.output = output;
   if (!submission.output.empty()) submission.output_place = std::move(place);
@@ -210,7 +210,8 @@ Result<cluster::Submission> PrepareSubmission(const spec::SubmitRequest& request
   return prepared;
 }
 
-Result<MergedShards> MergeShards(cluster::MergeWork work, const storage::StorageOptions& storage) {
+Result<cluster::MergedProfile> MergeShards(cluster::MergeWork work,
+                                           const storage::StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const spec::JobSpec job, config::ParseJob(work.job_yaml, "job"));
   std::vector<spec::ShardProfile> shards;
   shards.reserve(work.shards.size());
@@ -218,17 +219,16 @@ Result<MergedShards> MergeShards(cluster::MergeWork work, const storage::Storage
     shards.push_back(std::get<spec::ShardProfile>(*shard));
     shard.reset();
   }
-  if (!work.asked_yaml.empty()) {
+  const std::string& asked_yaml = work.profile()->asked_yaml;
+  if (!asked_yaml.empty()) {
     ESPALIER_ASSIGN_OR_RETURN(const data::JobCompletion completion,
-                              data::JobCompletion::Read(work.asked_yaml, "job"));
+                              data::JobCompletion::Read(asked_yaml, "job"));
     ESPALIER_ASSIGN_OR_RETURN(auto judged, completion.Judge(*work.input, work.job_yaml, shards));
     if (judged) {
       ESPALIER_RETURN_IF_ERROR(rpc::CheckSendable(judged->input));
-      return MergedShards{
-          {},
-          std::make_shared<const cluster::Replanned>(cluster::Replanned{
-              judged->yaml, std::make_shared<const spec::InputPlan>(std::move(judged->input)),
-              spec::LeafCount(judged->job.train)})};
+      return cluster::MergedProfile(std::make_shared<const cluster::Replanned>(cluster::Replanned{
+          judged->yaml, std::make_shared<const spec::InputPlan>(std::move(judged->input)),
+          spec::LeafCount(judged->job.train)}));
     }
   }
   const auto files = storage::MakeFileSystem(storage);
@@ -237,7 +237,7 @@ Result<MergedShards> MergeShards(cluster::MergeWork work, const storage::Storage
                             data::MergeShardProfiles(*work.input, job, std::move(shards),
                                                      files.get(), earlier ? &*earlier : nullptr));
   ESPALIER_RETURN_IF_ERROR(rpc::CheckSendable(merged));
-  return MergedShards{std::make_shared<const spec::TableProfile>(std::move(merged)), {}};
+  return cluster::MergedProfile(std::make_shared<const spec::TableProfile>(std::move(merged)));
 }
 
 Result<spec::ScoringResult> MergeScored(cluster::MergeWork work,
@@ -245,11 +245,12 @@ Result<spec::ScoringResult> MergeScored(cluster::MergeWork work,
                                         const std::function<bool()>& wanted) {
   ESPALIER_ASSIGN_OR_RETURN(const spec::ScoringSpec job,
                             config::ParseScoring(work.job_yaml, "job"));
+  auto& score = std::get<cluster::ScoreMerge>(work.work);
   scoring::ScoringMerge merge{
-      .staging = scoring::StagingDirectory(scoring::PredictSpecOf(job).output, work.request_id),
-      .model_sha256 = work.model_sha256,
+      .staging = scoring::StagingDirectory(scoring::OutputPath(job.output), score.request_id),
+      .model_sha256 = score.model_sha256,
       .shards = {},
-      .totals = std::move(work.totals),
+      .totals = std::move(score.totals),
       .notes = work.input->notes,
       .wanted = wanted};
   merge.shards.reserve(work.shards.size());

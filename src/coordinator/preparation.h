@@ -28,19 +28,15 @@ namespace espalier::coordinator {
 Result<cluster::Submission> PrepareSubmission(const spec::SubmitRequest& request,
                                               const storage::StorageOptions& storage);
 
-// The result of the profiling pass.
-struct MergedShards {
-  std::shared_ptr<const spec::TableProfile> profile;
-  std::shared_ptr<const cluster::Replanned> replanned;  // replaces the profile
-};
 // Merges the profiles of all shards, in shard order. If all rows differ from the sample of them,
 // the result is instead the plan that follows from all rows. It takes ownership of the work, to
-// free each shard's profile soon.
-Result<MergedShards> MergeShards(cluster::MergeWork work, const storage::StorageOptions& storage);
+// free each shard's profile soon. REQUIRES: the work is of a training job.
+Result<cluster::MergedProfile> MergeShards(cluster::MergeWork work,
+                                           const storage::StorageOptions& storage);
 
 // Adds up the results of a scoring job. Then it puts a prediction's output in place (staging.h) or
 // writes the report of an evaluation, if the job is still `wanted`. It calls `wanted` on the
-// calling thread.
+// calling thread. REQUIRES: the work is of a scoring job.
 Result<spec::ScoringResult> MergeScored(cluster::MergeWork work,
                                         const storage::StorageOptions& storage,
                                         const std::function<bool()>& wanted);

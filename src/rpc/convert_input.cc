@@ -143,11 +143,18 @@ void Map(W& w, Is<spec::ShardScore> auto& s) {
   w(ESPALIER_AT(rows), s.rows);
   w(ESPALIER_AT(rejected), s.rejected);
   w(ESPALIER_AT(first_rejects), s.first_rejects, Each{kRequired, spec::kRejectsKept});
-  w(ESPALIER_AT(parts), s.parts);
-  w(ESPALIER_AT(reject_parts), s.reject_parts);
   w(ESPALIER_AT(generation), s.generation);
-  w(ESPALIER_AT(totals), s.totals, Each{kAny, kTotalsMax});
   w(ESPALIER_AT(unseen), s.unseen);
+  if constexpr (W::kDecodes) {  // an evaluation has totals
+    if (w.proto().totals_size() > 0) s.work = spec::EvaluatedShard();
+  }
+  if (auto* predicted = std::get_if<spec::PredictedShard>(&s.work)) {
+    w(ESPALIER_AT(parts), predicted->parts);
+    w(ESPALIER_AT(reject_parts), predicted->reject_parts);
+  }
+  if (auto* evaluated = std::get_if<spec::EvaluatedShard>(&s.work)) {
+    w(ESPALIER_AT(totals), evaluated->totals, Each{kAny, kTotalsMax});
+  }
 }
 
 template <typename W>

@@ -199,19 +199,26 @@ void Map(W& w, Is<spec::ScoringResult> auto& r) {
   w(ESPALIER_AT(rows), r.rows);
   w(ESPALIER_AT(rejected), r.rejected);
   w(ESPALIER_AT(first_rejects), r.first_rejects, Each{kRequired, spec::kRejectsKept});
-  w(ESPALIER_AT(parts), r.parts);
-  w(ESPALIER_AT(format), r.format, kName);
-  w(ESPALIER_AT(reject_parts), r.reject_parts);
   w(ESPALIER_AT(unseen), r.unseen);
+  if (auto* predicted = std::get_if<spec::PredictionResult>(&r.work)) {
+    w(ESPALIER_AT(parts), predicted->parts);
+    w(ESPALIER_AT(format), predicted->format, kName);
+    w(ESPALIER_AT(reject_parts), predicted->reject_parts);
+  }
 }
 
-// Maps the fields of the message that contains it.
+// Maps the fields of the message that contains it. An evaluation has metrics.
 template <typename W>
 requires std::same_as<typename W::Proto, pb::JobResult>
 void Map(W& w, Is<spec::ScoringResult> auto& r) {
+  if constexpr (W::kDecodes) {
+    if (w.proto().has_test()) r.work = spec::EvaluationResult();
+  }
   w(ESPALIER_AT(scoring), r);
-  w(ESPALIER_AT(test), r.metrics);
-  w(ESPALIER_AT(classes), r.classes, Raw());
+  if (auto* evaluated = std::get_if<spec::EvaluationResult>(&r.work)) {
+    w(ESPALIER_AT(test), evaluated->metrics);
+    w(ESPALIER_AT(classes), evaluated->classes, Raw());
+  }
   w(ESPALIER_AT(bundle), r.output, Raw());
 }
 

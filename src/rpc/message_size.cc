@@ -40,7 +40,8 @@ std::string Excess(const spec::ShardProfile& profile) {
 }
 
 std::string Excess(const spec::ShardScore& score) {
-  return std::to_string(score.totals.size()) + " totals. Use a model with fewer classes";
+  const size_t totals = score.evaluated() != nullptr ? score.evaluated()->totals.size() : 0;
+  return std::to_string(totals) + " totals. Use a model with fewer classes";
 }
 
 }  // namespace
@@ -78,10 +79,11 @@ Status CheckSendable(const spec::TableProfile& profile) {
 }
 
 Status CheckSendable(const spec::ScoringResult& result) {
+  const size_t classes = result.evaluated() != nullptr ? result.evaluated()->classes.size() : 0;
   return Check<pb::JobResult>(
       spec::JobResult(result),
-      "the job's result, with metrics of " +
-          HumanCount(static_cast<int64_t>(result.classes.size())) + " classes or labels,",
+      "the job's result, with metrics of " + HumanCount(static_cast<int64_t>(classes)) +
+          " classes or labels,",
       "look for extreme values in the data, and for names of enormous length in the model");
 }
 

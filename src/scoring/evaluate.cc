@@ -14,8 +14,8 @@ class ShardEvaluation {
   ShardEvaluation(const ScoringRun& run, const data::ClassIndex& index, int64_t shard,
                   Scorer* scorer, std::vector<TargetResiduals>* residuals)
       : run_(run), index_(index), shard_(shard), scorer_(*scorer), residuals_(residuals) {
-    score_.totals.assign(
-        static_cast<size_t>(model::TotalsSize(run.model.shape, model::TotalsKind::kScoring)), 0);
+    totals_.resize(
+        static_cast<size_t>(model::TotalsSize(run.model.shape, model::TotalsKind::kScoring)));
     if (residuals_ != nullptr) residuals_->resize(ResidualTargets(run.model));
   }
 
@@ -27,24 +27,21 @@ class ShardEvaluation {
     if (piece.rows().rows == 0) return 0;
     if (run_.model.classification()) FindClasses(piece);
     const bool residuals = residuals_ != nullptr && !residuals_->empty();
-    scorer_.Evaluate(piece.rows(), piece.texts, classes_, &score_.totals,
-                     residuals ? &values_ : nullptr);
+    scorer_.Evaluate(piece.rows(), piece.texts, classes_, &totals_, residuals ? &values_ : nullptr);
     if (residuals) AddResiduals(piece.rows());
     score_.rows += piece.rows().rows;
     return 0;
   }
 
   // Checks the sum here, because the receiver of an invalid sum could only blame the sender.
-  Status CheckSum(const spec::ShardScore& score) const {
+  Result<spec::ShardScore> Finish(spec::UnseenCounts unseen) {
     const spec::InputPlan& input = run_.input();
     const spec::Shard& shard = input.shards[static_cast<size_t>(shard_)];
     const Status sum =
-        CheckWeights(input.schema, score.totals[model::kTotalWeight], "the rows of one shard");
-    return sum.ok() ? sum : sum.At({.file = input.files[shard.file].path});
-  }
-
-  spec::ShardScore TakeScore() {
-    score_.unseen = scorer_.TakeUnseen();
+        CheckWeights(input.schema, totals_[model::kTotalWeight], "the rows of one shard");
+    if (!sum.ok()) return sum.At({.file = input.files[shard.file].path});
+    score_.unseen = std::move(unseen);
+    score_.work = spec::EvaluatedShard{std::move(totals_)};
     return std::move(score_);
   }
 
@@ -76,6 +73,7 @@ class ShardEvaluation {
   Scorer& scorer_;
   std::vector<TargetResiduals>* const residuals_;
   spec::ShardScore score_;
+  std::vector<double> totals_;
   std::vector<int32_t> class_of_;  // by label text
   std::vector<int32_t> classes_;   // by row of a piece
   std::vector<double> values_;
@@ -90,11 +88,10 @@ Result<spec::ShardScore> EvaluateShard(const ScoringRun& run, const data::ClassI
   ShardEvaluation work(run, index, shard, scorer.get(), residuals);
   const Status read =
       ScoreShard(run, shard, [&](const data::RowPiece& piece) { return work.Take(piece); });
-  spec::ShardScore score = work.TakeScore();
+  spec::UnseenCounts unseen = scorer->TakeUnseen();
   scorers->Give(std::move(scorer));
   ESPALIER_RETURN_IF_ERROR(read);
-  ESPALIER_RETURN_IF_ERROR(work.CheckSum(score));
-  return score;
+  return work.Finish(std::move(unseen));
 }
 
 Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals) {
@@ -118,7 +115,8 @@ Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals) {
         ESPALIER_RETURN_IF_ERROR(shard.score.status());
         AddResiduals(shard.residuals, &all);
         AddEvaluation(*shard.score, &all);
-        totals.Add(static_cast<int32_t>(number), std::move(shard.score->totals));
+        totals.Add(static_cast<int32_t>(number),
+                   std::move(std::get<spec::EvaluatedShard>(shard.score->work).totals));
         return {};
       }));
   ESPALIER_RETURN_IF_ERROR(FinishEvaluation(run.model, totals.Take(), &all));

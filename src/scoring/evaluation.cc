@@ -63,13 +63,14 @@ Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, E
 }
 
 spec::ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report) {
-  return {.rows = all.rows,
-          .rejected = all.rejected,
-          .first_rejects = all.first_rejects,
-          .output = std::move(report),
-          .unseen = all.unseen,
-          .metrics = all.metrics,
-          .classes = spec::ClassNames(model.document.job.model.task, model.document.preprocessing)};
+  return {
+      .rows = all.rows,
+      .rejected = all.rejected,
+      .first_rejects = all.first_rejects,
+      .output = std::move(report),
+      .unseen = all.unseen,
+      .work = spec::EvaluationResult{all.metrics, spec::ClassNames(model.document.job.model.task,
+                                                                   model.document.preprocessing)}};
 }
 
 }  // namespace espalier::scoring

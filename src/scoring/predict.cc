@@ -8,7 +8,6 @@
 
 #include "src/base/in_order.h"
 #include "src/model/loss.h"
-#include "src/spec/names.h"
 
 namespace espalier::scoring {
 namespace {
@@ -55,8 +54,7 @@ class ShardPrediction {
     // With one part at least, other programs find the columns of an output without rows.
     ESPALIER_RETURN_IF_ERROR(parts_.Finish(first_));
     ESPALIER_RETURN_IF_ERROR(rejects_.Finish());
-    score_.parts = parts_.parts();
-    score_.reject_parts = rejects_.parts();
+    score_.work = spec::PredictedShard{parts_.parts(), rejects_.parts()};
     score_.unseen = std::move(unseen);
     return std::move(score_);
   }
@@ -219,9 +217,7 @@ Result<spec::ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& 
 Result<spec::ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec) {
   ESPALIER_ASSIGN_OR_RETURN(const PartColumns columns, PredictionColumns(run.model, spec));
   ScorerPool scorers(run.model);
-  spec::ScoringResult result;
-  result.output = spec.output;
-  result.format = spec::NameOf(spec.format);
+  spec::ScoringResult result = EmptyPrediction(spec);
   ESPALIER_RETURN_IF_ERROR(InOrder<Result<spec::ShardScore>>(
       run.shards(), run.threads,
       [&](int64_t shard) { return PredictShard(run, spec, columns, shard, &scorers); },

@@ -7,6 +7,7 @@
 
 #include "src/base/text.h"
 #include "src/data/table/number.h"
+#include "src/spec/names.h"
 
 namespace espalier::scoring {
 namespace {
@@ -39,31 +40,36 @@ Status CheckNoInput(const storage::FileSystem& files, const spec::InputPlan& inp
 
 }  // namespace
 
-PredictSpec PredictSpecOf(const spec::ScoringSpec& spec) {
+std::string OutputPath(const spec::OutputSpec& output) {
+  std::string path = output.path;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+PredictSpec PredictSpecOf(const spec::PredictionSpec& prediction, const spec::OutputSpec& output) {
+  const auto& columns = prediction.columns;
   const auto asked = [&](spec::AnswerColumn column) {
-    return spec.columns.empty() || std::count(spec.columns.begin(), spec.columns.end(), column) > 0;
+    return columns.empty() || std::count(columns.begin(), columns.end(), column) > 0;
   };
-  PredictSpec out;
-  out.output = spec.output.path;
-  while (out.output.size() > 1 && out.output.back() == '/') out.output.pop_back();
-  out.format = spec::FormatOf(spec);
-  out.overwrite = spec.output.overwrite;
-  out.keep = spec.keep;
-  out.prediction = asked(spec::AnswerColumn::kPrediction);
-  out.probabilities = asked(spec::AnswerColumn::kProbabilities);
-  out.spreadsheet_safe = spec.spreadsheet_safe;
-  out.on_bad_row = spec.on_bad_row;
-  out.rejects_max = spec.rejects_limit;
-  return out;
+  return {.output = OutputPath(output),
+          .format = spec::FormatOf(prediction, output),
+          .overwrite = output.overwrite,
+          .keep = prediction.keep,
+          .prediction = asked(spec::AnswerColumn::kPrediction),
+          .probabilities = asked(spec::AnswerColumn::kProbabilities),
+          .spreadsheet_safe = prediction.spreadsheet_safe,
+          .on_bad_row = prediction.on_bad_row,
+          .rejects_max = prediction.rejects_limit};
 }
 
 data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutline& model) {
   const std::vector<std::string>& classes = model.document.preprocessing.classes;
+  const spec::PredictionSpec* prediction = spec.prediction();
   return {.job = model.document.job,
           .schema = model.document.schema,
           .data = spec.data,
-          .labels = spec.kind == spec::JobKind::kEvaluate,
-          .keep = spec.keep,
+          .labels = prediction == nullptr,
+          .keep = prediction != nullptr ? prediction->keep : std::vector<std::string>(),
           .format = spec.data_format,
           .shard_bytes = model.document.job.data.shard_bytes,
           .sparse = model.document.sparse,
@@ -123,12 +129,19 @@ Status CheckPrediction(const storage::FileSystem& files, const ModelOutline& mod
   return CheckNoInput(files, input, spec.output);
 }
 
+spec::ScoringResult EmptyPrediction(const PredictSpec& spec) {
+  return {.output = spec.output,
+          .work = spec::PredictionResult{.format = spec::NameOf(spec.format)}};
+}
+
 Status AddPrediction(const PredictSpec& spec, const spec::ShardScore& shard,
                      spec::ScoringResult* result) {
   result->rows += shard.rows;
   result->rejected += shard.rejected;
-  result->parts += shard.parts;
-  result->reject_parts += shard.reject_parts;
+  const auto& files = std::get<spec::PredictedShard>(shard.work);
+  auto& all_files = std::get<spec::PredictionResult>(result->work);
+  all_files.parts += files.parts;
+  all_files.reject_parts += files.reject_parts;
   for (const auto& [column, rows] : shard.unseen) result->unseen[column] += rows;
   for (const Status& reject : shard.first_rejects) {
     if (result->first_rejects.size() < spec::kRejectsKept) result->first_rejects.push_back(reject);

@@ -32,7 +32,10 @@ struct PredictSpec {
   std::optional<int64_t> rejects_max;  // maximum number of rejects; absent: fails only if all are
   int64_t part_bytes = kPartBytes;
 };
-PredictSpec PredictSpecOf(const spec::ScoringSpec& spec);
+PredictSpec PredictSpecOf(const spec::PredictionSpec& prediction, const spec::OutputSpec& output);
+
+// Returns the path of a scoring job's output without trailing slashes, or "".
+std::string OutputPath(const spec::OutputSpec& output);
 
 // Returns the scan of a scoring job. `model` must outlive it.
 data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutline& model);
@@ -52,7 +55,10 @@ Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSp
 Status CheckPrediction(const storage::FileSystem& files, const ModelOutline& model,
                        const spec::InputPlan& input, const PredictSpec& spec);
 
-// Adds the next shard in order. kBadInput: there are now more rejects than the limit.
+// Returns the result before the first shard.
+spec::ScoringResult EmptyPrediction(const PredictSpec& spec);
+// Adds the next shard in order. kBadInput: there are now more rejects than the limit. REQUIRES: the
+// shard is of a prediction.
 Status AddPrediction(const PredictSpec& spec, const spec::ShardScore& shard,
                      spec::ScoringResult* result);
 // Checks the result after the last shard. kBadInput: there are rows, but none could be scored.

@@ -6,18 +6,16 @@
 #include "src/scoring/report_file.h"
 #include "src/scoring/residual_file.h"
 #include "src/scoring/staging.h"
-#include "src/spec/names.h"
 
 namespace espalier::scoring {
 namespace {
 
 Result<spec::ScoringResult> MergePredictions(const storage::FileSystem& files,
                                              const spec::ScoringSpec& spec,
+                                             const spec::PredictionSpec& prediction,
                                              const ScoringMerge& merge) {
-  const PredictSpec predict = PredictSpecOf(spec);
-  spec::ScoringResult result;
-  result.output = predict.output;
-  result.format = spec::NameOf(predict.format);
+  const PredictSpec predict = PredictSpecOf(prediction, spec.output);
+  spec::ScoringResult result = EmptyPrediction(predict);
   for (const spec::ShardScore& shard : merge.shards) {
     ESPALIER_RETURN_IF_ERROR(AddPrediction(predict, shard, &result));
   }
@@ -73,15 +71,15 @@ Result<spec::ScoringResult> MergeEvaluations(const storage::FileSystem& files,
 }  // namespace
 
 bool TellsResiduals(const spec::ScoringSpec& spec, const ModelOutline& model) {
-  return spec.kind == spec::JobKind::kEvaluate && !spec.output.path.empty() &&
-         ResidualTargets(model) > 0;
+  return spec.prediction() == nullptr && !spec.output.path.empty() && ResidualTargets(model) > 0;
 }
 
 Result<ScoringPlan> PlanScoring(const storage::FileSystem& files, const spec::ScoringSpec& spec) {
   ESPALIER_ASSIGN_OR_RETURN(const ModelOutline model, LoadModelOutline(files, spec.model));
   ESPALIER_ASSIGN_OR_RETURN(data::ScanPlan scan, data::PlanScan(files, ScanRequestOf(spec, model)));
-  if (spec.kind == spec::JobKind::kPredict) {
-    ESPALIER_RETURN_IF_ERROR(CheckPrediction(files, model, scan.input, PredictSpecOf(spec)));
+  if (const spec::PredictionSpec* prediction = spec.prediction()) {
+    ESPALIER_RETURN_IF_ERROR(
+        CheckPrediction(files, model, scan.input, PredictSpecOf(*prediction, spec.output)));
   } else if (!spec.output.path.empty()) {
     ESPALIER_RETURN_IF_ERROR(CheckReportPath(files, scan.input, spec.output.path));
   }
@@ -90,8 +88,9 @@ Result<ScoringPlan> PlanScoring(const storage::FileSystem& files, const spec::Sc
 
 Result<spec::ScoringResult> MergeScores(const storage::FileSystem& files,
                                         const spec::ScoringSpec& spec, const ScoringMerge& merge) {
-  return spec.kind == spec::JobKind::kPredict ? MergePredictions(files, spec, merge)
-                                              : MergeEvaluations(files, spec, merge);
+  const spec::PredictionSpec* prediction = spec.prediction();
+  return prediction != nullptr ? MergePredictions(files, spec, *prediction, merge)
+                               : MergeEvaluations(files, spec, merge);
 }
 
 }  // namespace espalier::scoring

@@ -92,15 +92,16 @@ Status PutTogether(const storage::FileSystem& files, const PredictSpec& spec,
   bool rejects = false;
   for (int64_t i = 0; i < count; ++i) {
     const spec::ShardScore& shard = shards[static_cast<size_t>(i)];
+    const auto& written = std::get<spec::PredictedShard>(shard.work);
     const std::string from = PartsDirectory(staging, shard.generation);
     ESPALIER_RETURN_IF_ERROR(
-        MoveParts(files, from, whole, i, count, shard.parts, spec.format, check_wanted));
-    if (shard.reject_parts == 0) continue;
+        MoveParts(files, from, whole, i, count, written.parts, spec.format, check_wanted));
+    if (written.reject_parts == 0) continue;
     const std::string below = std::string("/") + kRejectsDirectory;
     if (!rejects) ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(whole + below));
     rejects = true;
     ESPALIER_RETURN_IF_ERROR(MoveParts(files, from + below, whole + below, i, count,
-                                       shard.reject_parts, spec::PartFormat::kCsv, check_wanted));
+                                       written.reject_parts, spec::PartFormat::kCsv, check_wanted));
   }
   ESPALIER_RETURN_IF_ERROR(EndPredictions(files, whole));
   ESPALIER_ASSIGN_OR_RETURN(const std::string written, TimeOf(files, whole + "/" + kSuccessFile));

@@ -1,11 +1,15 @@
 #include "src/spec/check_fields.h"
 
+#include <string>
+
 namespace espalier::spec {
 
 void CheckFields(Findings& f, const JobSpec& job) { FieldVisitor(f, &job).Check("", job); }
 
 void CheckFields(Findings& f, const ScoringSpec& scoring) {
-  FieldVisitor(f).Check("", scoring);
+  const std::string section = NameOf(scoring.kind());
+  FieldVisitor(f).Check(section, scoring);
+  if (scoring.prediction() != nullptr) FieldVisitor(f).Check(section, *scoring.prediction());
   FieldVisitor(f).Check("workers", scoring.workers);
 }
 

@@ -3,6 +3,10 @@
 // Thread rule: constants.
 #pragma once
 
+#include <concepts>
+#include <type_traits>
+#include <variant>
+
 #include "src/spec/field_list.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/scoring_spec.h"
@@ -89,6 +93,46 @@ inline constexpr auto kFields<JobSpec> = Declare(
                                       "RUN}. By default none.")));
 
 template <>
+inline constexpr auto kFields<PredictionSpec> = Declare(
+    Member(&PredictionSpec::format, Key("format").Example("parquet").Doc(
+                                        "Form of the part files; by default parquet if `output` "
+                                        "ends in .parquet, otherwise "
+                                        "csv.")),
+    Member(&PredictionSpec::keep, Key("keep")
+                                      .Later()
+                                      .Example("[customer, day]")
+                                      .Doc("Columns of the data to copy to the output.")),
+    Member(&PredictionSpec::columns,
+           Key("columns")
+               .Later()
+               .Example("prediction")
+               .Doc("Classification: the columns to add; by default both.")),
+    Member(
+        &PredictionSpec::spreadsheet_safe,
+        Key("spreadsheet_safe")
+            .Later()
+            .Doc(
+                "true, in CSV: an apostrophe before text that starts with = + - @, a tab or a line "
+                "break, which a spreadsheet may run as a formula.")),
+    Member(
+        &PredictionSpec::on_bad_row,
+        Key("on_bad_row")
+            .Later()
+            .Doc("What happens to a row that cannot be scored. empty: a line without a prediction, "
+                 "with the reason in the column `error`, which is empty in other lines; reject: no "
+                 "line, and the reason in OUTPUT/_rejects; fail: an error.")),
+    Member(&PredictionSpec::rejects_limit,
+           Key("rejects_limit")
+               .Whole(0, kCountMax)
+               .Later()
+               .Example("10")
+               .Doc("Largest number of rows without a score; by default all rows but one.")));
+
+template <>
+inline constexpr auto kFields<EvaluationSpec> = Declare();
+
+// The fields that both kinds of jobs have.
+template <>
 inline constexpr auto kFields<ScoringSpec> = Declare(
     Member(&ScoringSpec::model, Key("model").Path().Doc("REQUIRED. Directory of a trained model.")),
     Member(
@@ -100,45 +144,15 @@ inline constexpr auto kFields<ScoringSpec> = Declare(
            Key("data_format")
                .Example("parquet")
                .Doc("Form of the data; by default the extension decides.")),
-    Member(&ScoringSpec::raw, Key("raw").Later().Doc("As data.raw.")),
-    Member(&ScoringSpec::format, Key("format")
-                                     .For(JobKind::kPredict)
-                                     .Example("parquet")
-                                     .Doc("Form of the part files; by default parquet if `output` "
-                                          "ends in .parquet, otherwise "
-                                          "csv.")),
-    Member(&ScoringSpec::keep, Key("keep")
-                                   .For(JobKind::kPredict)
-                                   .Later()
-                                   .Example("[customer, day]")
-                                   .Doc("Columns of the data to copy to the output.")),
-    Member(&ScoringSpec::columns, Key("columns")
-                                      .For(JobKind::kPredict)
-                                      .Later()
-                                      .Example("prediction")
-                                      .Doc("Classification: the columns to add; by default both.")),
-    Member(
-        &ScoringSpec::spreadsheet_safe,
-        Key("spreadsheet_safe")
-            .For(JobKind::kPredict)
-            .Later()
-            .Doc(
-                "true, in CSV: an apostrophe before text that starts with = + - @, a tab or a line "
-                "break, which a spreadsheet may run as a formula.")),
-    Member(
-        &ScoringSpec::on_bad_row,
-        Key("on_bad_row")
-            .For(JobKind::kPredict)
-            .Later()
-            .Doc("What happens to a row that cannot be scored. empty: a line without a prediction, "
-                 "with the reason in the column `error`, which is empty in other lines; reject: no "
-                 "line, and the reason in OUTPUT/_rejects; fail: an error.")),
-    Member(&ScoringSpec::rejects_limit,
-           Key("rejects_limit")
-               .Whole(0, kCountMax)
-               .For(JobKind::kPredict)
-               .Later()
-               .Example("10")
-               .Doc("Largest number of rows without a score; by default all rows but one.")));
+    Member(&ScoringSpec::raw, Key("raw").Later().Doc("As data.raw.")));
+
+// Visits the fields of the section `predict` or `evaluate`: those of both kinds, then those of the
+// kind of `s`.
+template <typename F, HasFields S>
+requires std::same_as<std::remove_const_t<S>, ScoringSpec>
+void Fields(F&& f, S& s) {
+  kFields<ScoringSpec>([&](const auto& entry) { f(entry.key, s.*entry.pointer); });
+  std::visit([&](auto& work) { Fields(f, work); }, s.work);
+}
 
 }  // namespace espalier::spec

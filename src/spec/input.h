@@ -224,6 +224,12 @@ using ShardResult = std::variant<ShardProfile, ShardScore>;
 inline int32_t ShardOf(const ShardResult& result) {
   return std::visit([](const auto& r) { return r.shard; }, result);
 }
+// Returns the kind of the job that the result belongs to.
+inline JobKind KindOf(const ShardResult& result) {
+  const auto* score = std::get_if<ShardScore>(&result);
+  if (score == nullptr) return JobKind::kTrain;
+  return std::visit([](const auto& shard) { return shard.kKind; }, score->work);
+}
 
 // Fitted preprocessing of one feature. For a number, nulls are first replaced by `null_value` (in
 // units of x). The number then becomes (x - shift) * factor. A category has `codes` > 0. It is an

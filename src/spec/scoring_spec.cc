@@ -2,9 +2,9 @@
 
 namespace espalier::spec {
 
-PartFormat FormatOf(const ScoringSpec& spec) {
-  if (spec.format) return *spec.format;
-  return spec.output.path.ends_with(".parquet") ? PartFormat::kParquet : PartFormat::kCsv;
+PartFormat FormatOf(const PredictionSpec& prediction, const OutputSpec& output) {
+  if (prediction.format) return *prediction.format;
+  return output.path.ends_with(".parquet") ? PartFormat::kParquet : PartFormat::kCsv;
 }
 
 }  // namespace espalier::spec

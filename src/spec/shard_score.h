@@ -6,12 +6,13 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "src/base/status.h"
 #include "src/spec/metrics.h"
+#include "src/spec/scoring_spec.h"
 
 namespace espalier::spec {
 
@@ -24,17 +25,44 @@ inline constexpr size_t kRejectsKept = 10;
 // vocabulary: hashed columns, and columns whose values were all rare.
 using UnseenCounts = std::map<std::string, int64_t>;
 
+// A shard of a prediction.
+struct PredictedShard {
+  static constexpr JobKind kKind = JobKind::kPredict;
+  int64_t parts = 0, reject_parts = 0;  // files of rows and of rejects
+};
+
+// A shard of an evaluation.
+struct EvaluatedShard {
+  static constexpr JobKind kKind = JobKind::kEvaluate;
+  std::vector<double> totals;  // see model/metrics.h, kScoring; empty: added to those of all shards
+};
+
 struct ShardScore {
   int32_t shard = 0;                  // index into InputPlan::shards
   int64_t rows = 0;                   // rows with a prediction
   int64_t rejected = 0;               // rows without one
   std::vector<Status> first_rejects;  // at most kRejectsKept, with positions
-  // Predictions: number of files of rows and of rejects, in the directory of this generation of the
-  // job (scoring/staging.h).
-  int64_t parts = 0, reject_parts = 0;
+  // Generation of the job in whose directory the shard's files are (scoring/staging.h).
   uint64_t generation = 0;
-  std::vector<double> totals = {};  // evaluations: see model/metrics.h, kScoring
   UnseenCounts unseen = {};
+  std::variant<PredictedShard, EvaluatedShard> work = {};
+
+  // Return the part of a prediction or of an evaluation, or nullptr for the other one.
+  const PredictedShard* predicted() const { return std::get_if<PredictedShard>(&work); }
+  const EvaluatedShard* evaluated() const { return std::get_if<EvaluatedShard>(&work); }
+};
+
+// The result of a prediction.
+struct PredictionResult {
+  int64_t parts = 0;         // files of rows
+  int64_t reject_parts = 0;  // files of rejects
+  std::string format = {};   // "csv" or "parquet"
+};
+
+// The result of an evaluation.
+struct EvaluationResult {
+  Metrics metrics;
+  std::vector<std::string> classes = {};  // classification
 };
 
 // The result of a scoring job.
@@ -44,13 +72,12 @@ struct ScoringResult {
   std::vector<Status> first_rejects;  // at most kRejectsKept, in the order of the input
   std::string output = {};            // path; empty: an evaluation without a report
   UnseenCounts unseen = {};
-  // Predictions:
-  int64_t parts = 0;         // files of rows
-  int64_t reject_parts = 0;  // files of rejects
-  std::string format = {};   // "csv" or "parquet"
-  // Evaluations:
-  std::optional<Metrics> metrics = {};
-  std::vector<std::string> classes = {};  // classification
+  std::variant<PredictionResult, EvaluationResult> work = {};
+
+  // Return the part of a prediction or of an evaluation, or nullptr for the other one.
+  const PredictionResult* predicted() const { return std::get_if<PredictionResult>(&work); }
+  const EvaluationResult* evaluated() const { return std::get_if<EvaluationResult>(&work); }
+  EvaluationResult* evaluated() { return std::get_if<EvaluationResult>(&work); }
 };
 
 }  // namespace espalier::spec

@@ -111,6 +111,7 @@ struct JobSnapshot {
   // Durations of the consecutive phases, in ms.
   int64_t start_phase_ms = 0, profiling_phase_ms = 0, train_phase_ms = 0;
 
+  bool scores() const { return kind != JobKind::kTrain; }  // a prediction or an evaluation
   bool has_result() const { return !std::holds_alternative<std::monostate>(result); }
   // Return the result, or nullptr if the job has no result of this kind.
   const TrainingResult* trained() const { return std::get_if<TrainingResult>(&result); }

@@ -174,7 +174,7 @@ Status JobRunner::ReadJob() {
   profile_room_ = std::make_shared<data::MemoryBudget>(
       options_.memory_bytes_max - (keeps ? options_.shards->bytes() : 0), options_.spill_directory,
       options_.spill_bytes_max);
-  if (kind == spec::JobKind::kTrain) {
+  if (!scoring_spec_) {
     shards_ = std::make_unique<JobShards>(keeps ? options_.shards.get() : nullptr, std::move(table),
                                           spec_, input_, profile_room_);
   }

@@ -19,14 +19,15 @@ Result<std::unique_ptr<ScoringWork>> ScoringWork::Make(const storage::FileSystem
   ESPALIER_ASSIGN_OR_RETURN(
       work->scan_,
       data::ResumeScan(files, scoring::ScanRequestOf(work->spec_, work->model_), input));
-  work->predict_ = scoring::PredictSpecOf(work->spec_);
-  if (work->spec_.kind == spec::JobKind::kPredict ||
-      scoring::TellsResiduals(work->spec_, work->model_)) {
-    work->staging_ = scoring::StagingDirectory(work->predict_.output, request_id);
+  const spec::PredictionSpec* prediction = work->spec_.prediction();
+  if (prediction != nullptr || scoring::TellsResiduals(work->spec_, work->model_)) {
+    work->staging_ = scoring::StagingDirectory(scoring::OutputPath(work->spec_.output), request_id);
   }
-  if (work->spec_.kind == spec::JobKind::kPredict) {
-    ESPALIER_ASSIGN_OR_RETURN(work->columns_,
-                              scoring::PredictionColumns(work->model_, work->predict_));
+  if (prediction != nullptr) {
+    Prediction& predicts = work->prediction_.emplace();
+    predicts.spec = scoring::PredictSpecOf(*prediction, work->spec_.output);
+    ESPALIER_ASSIGN_OR_RETURN(predicts.columns,
+                              scoring::PredictionColumns(work->model_, predicts.spec));
   }
   return work;
 }
@@ -34,8 +35,9 @@ Result<std::unique_ptr<ScoringWork>> ScoringWork::Make(const storage::FileSystem
 Status ScoringWork::Begin(const storage::FileSystem& files, Generation generation) {
   generation_ = generation;
   if (staging_.empty()) return {};
-  predict_.output = scoring::PartsDirectory(staging_, generation.value);
-  return files.MakeDirectory(predict_.output);
+  parts_ = scoring::PartsDirectory(staging_, generation.value);
+  if (prediction_) prediction_->spec.output = parts_;
+  return files.MakeDirectory(parts_);
 }
 
 Result<spec::ShardScore> ScoringWork::Evaluate(const scoring::ScoringRun& run, int32_t shard) {
@@ -43,8 +45,8 @@ Result<spec::ShardScore> ScoringWork::Evaluate(const scoring::ScoringRun& run, i
   std::vector<scoring::TargetResiduals> residuals;
   ESPALIER_ASSIGN_OR_RETURN(spec::ShardScore score,
                             scoring::EvaluateShard(run, classes_, shard, &scorers_, &residuals));
-  ESPALIER_RETURN_IF_ERROR(run.files.WriteAtomically(
-      predict_.output + "/" + scoring::ResidualName(shard), scoring::EncodeResiduals(residuals)));
+  ESPALIER_RETURN_IF_ERROR(run.files.WriteAtomically(parts_ + "/" + scoring::ResidualName(shard),
+                                                     scoring::EncodeResiduals(residuals)));
   return score;
 }
 
@@ -57,9 +59,9 @@ Result<spec::ShardScore> ScoringWork::Score(const storage::FileSystem& files, in
                                 .threads = 1,
                                 .progress = nullptr,
                                 .cancelled = cancelled};
-  auto score = spec_.kind == spec::JobKind::kPredict
-                   ? scoring::PredictShard(run, predict_, columns_, shard, &scorers_)
-                   : Evaluate(run, shard);
+  auto score = prediction_ ? scoring::PredictShard(run, prediction_->spec, prediction_->columns,
+                                                   shard, &scorers_)
+                           : Evaluate(run, shard);
   ESPALIER_RETURN_IF_ERROR(score.status());
   score->shard = shard;
   score->generation = generation_.value;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "src/base/ids.h"
@@ -38,6 +39,11 @@ class ScoringWork {
                                  data::MemoryBudget* room, const std::function<bool()>& cancelled);
 
  private:
+  struct Prediction {
+    scoring::PredictSpec spec;  // its output is `parts_`
+    scoring::PartColumns columns;
+  };
+
   ScoringWork(spec::ScoringSpec spec, scoring::TrainedModel model)
       : spec_(std::move(spec)),
         model_(std::move(model)),
@@ -51,9 +57,9 @@ class ScoringWork {
   const data::ClassIndex classes_;
   scoring::ScorerPool scorers_;
   data::ScanPlan scan_;
-  scoring::PartColumns columns_;  // only for predictions
-  std::string staging_;           // empty unless the job writes files
-  scoring::PredictSpec predict_;  // its output is this generation's directory, for residuals too
+  std::string staging_;                   // empty unless the job writes files
+  std::string parts_;                     // this generation's directory for parts or residuals
+  std::optional<Prediction> prediction_;  // absent: an evaluation
   Generation generation_;
 };
 

@@ -108,10 +108,12 @@ spec::JobSnapshot ScoredJob(spec::JobKind kind) {
   job.state = spec::JobState::kSucceeded;
   job.profiling_phase_ms = 2000;
   job.notes = {"each counts 1"};
-  spec::ScoringResult result{
-      .rows = 1000, .rejected = 1, .output = "/out", .parts = 2, .format = "csv"};
+  spec::ScoringResult result{.rows = 1000,
+                             .rejected = 1,
+                             .output = "/out",
+                             .work = spec::PredictionResult{.parts = 2, .format = "csv"}};
   if (kind == spec::JobKind::kEvaluate) {
-    result.metrics = spec::Metrics{.rows = 1000, .weight = 1000, .accuracy = 0.5};
+    result.work = spec::EvaluationResult{{.rows = 1000, .weight = 1000, .accuracy = 0.5}};
   }
   job.result = std::move(result);
   return job;
@@ -158,11 +160,9 @@ TEST_CASE("a scoring job's result is shown like that of a local run") {
 TEST_CASE("a prediction is shown with its parts and its rejects") {
   spec::ScoringResult result;
   result.output = "/out";
-  result.format = "csv";
+  result.work = spec::PredictionResult{.parts = 3, .reject_parts = 1, .format = "csv"};
   result.rows = 1234567;
   result.rejected = 2;
-  result.parts = 3;
-  result.reject_parts = 1;
   result.first_rejects = {
       BadInput("it is no number").At({.file = "t.csv", .row = 9, .column = "a"}),
       BadInput("it is no number either")};
@@ -182,13 +182,15 @@ TEST_CASE("a prediction is shown with its parts and its rejects") {
 }
 
 TEST_CASE("unseen values are counted by column, the largest first") {
-  spec::ScoringResult result{.rows = 20, .output = "/out", .parts = 1, .format = "csv"};
+  const spec::PredictionResult predicted{.parts = 1, .format = "csv"};
+  spec::ScoringResult result{.rows = 20, .output = "/out", .work = predicted};
   result.unseen = {{"city", 1}, {"job", 12}};
   CHECK(PredictText(result, {}, 1, false)
             .find("\nunseen or rare values: job 12 rows, city 1 row\n") != std::string::npos);
   CHECK(PredictJson(result, {}, 1)["unseen_values"] == Json({{"city", 1}, {"job", 12}}));
-  result.metrics = spec::Metrics{.rows = 20, .weight = 20, .accuracy = 0.5};
-  result.metrics->unknown_labels = 10;
+  spec::Metrics metrics{.rows = 20, .weight = 20, .accuracy = 0.5};
+  metrics.unknown_labels = 10;
+  result.work = spec::EvaluationResult{metrics};
   const std::string text = EvaluateText(result, {}, 1, false);
   CHECK(text.find("unseen or rare values: job 12 rows") != std::string::npos);
   CHECK(EvaluateText(result, {"seen before"}, 1, false).find("\nnote: seen before\n\n") !=
@@ -200,6 +202,7 @@ TEST_CASE("unseen values are counted by column, the largest first") {
   CHECK(json["unknown_labels"] == 10);
   CHECK(json["metrics"]["unknown_labels"] == 10);
   CHECK(json["metrics"]["warnings"].size() == 1);
+  result.work = predicted;
   for (int i = 0; i < 20; ++i) result.unseen["c" + std::to_string(i)] = 2;
   CHECK(PredictText(result, {}, 1, false).find("and 12 more columns") != std::string::npos);
 }
@@ -212,12 +215,12 @@ TEST_CASE("metrics of several targets are shown by target") {
   CHECK(text.find("data set by target") != std::string::npos);
   CHECK(text.find("2.5") != std::string::npos);
   CHECK(text.find("note: data: r2 of 'v' is 0 by convention") != std::string::npos);
-  spec::ScoringResult result{.rows = 9};
-  result.metrics = m;
+  spec::ScoringResult result{.rows = 9, .work = spec::EvaluationResult{m}};
   const Json json = EvaluateJson(result, {}, 1)["metrics"];
   REQUIRE(json["per_target"].size() == 2);
   CHECK(json["per_target"][0] == Json({{"target", "u"}, {"rmse", 1.5}, {"mae", 1}, {"r2", 0.25}}));
-  result.metrics->targets.pop_back();
+  m.targets.pop_back();
+  result.work = spec::EvaluationResult{m};
   CHECK_FALSE(EvaluateJson(result, {}, 1)["metrics"].contains("per_target"));
 }
 

@@ -196,7 +196,7 @@ void CoordinatorPlayer::Merged(const Command& c) {
   if (scored) {
     spec::ScoringResult result{.rows = 1000};
     if (c.options.contains("weight"))
-      result.metrics = spec::Metrics{.weight = std::stod(c.Text("weight"))};
+      result.work = spec::EvaluationResult{{.weight = std::stod(c.Text("weight"))}};
     return Feed(JobScored{job, generation, result});
   }
   if (c.options.contains("replan")) {
@@ -208,7 +208,7 @@ void CoordinatorPlayer::Merged(const Command& c) {
     input->notes = {c.Text("replan")};
     const auto leaves = c.Number("leaves", 8);
     return Feed(ProfileMerged{
-        job, generation, std::shared_ptr<const spec::TableProfile>(),
+        job, generation,
         std::make_shared<const Replanned>(Replanned{"name: again", std::move(input), leaves})});
   }
   auto profile = std::make_shared<spec::TableProfile>();

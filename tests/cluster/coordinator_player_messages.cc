@@ -105,8 +105,13 @@ ProfilePart CoordinatorPlayer::Profile(const Command& c, const Stream& stream, J
     if (c.options.contains("scored")) {
       spec::ShardScore score{
           .shard = k, .rows = c.Number("scored", 0), .generation = at.generation.value};
-      score.totals = ParseDoubles(c.Text("totals"));
-      if (c.options.contains("wide")) score.totals.resize(static_cast<size_t>(c.Number("wide", 0)));
+      if (c.options.contains("totals") || c.options.contains("wide")) {
+        spec::EvaluatedShard evaluated{ParseDoubles(c.Text("totals"))};
+        if (c.options.contains("wide")) {
+          evaluated.totals.resize(static_cast<size_t>(c.Number("wide", 0)));
+        }
+        score.work = std::move(evaluated);
+      }
       part.shards.push_back(std::make_shared<const spec::ShardResult>(std::move(score)));
       continue;
     }

@@ -41,11 +41,13 @@ void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
   for (const MergeWork& work : actions.work) {
     std::vector<int32_t> shards;
     for (const auto& s : work.shards) shards.push_back(spec::ShardOf(*s));
-    std::string totals;
-    for (size_t i = 0; i < std::min<size_t>(work.totals.size(), 3); ++i) {
-      totals += (i == 0 ? ", totals " : " ") + ShortestDouble(work.totals[i]);
+    std::string text;
+    const std::vector<double> totals =
+        work.score() != nullptr ? work.score()->totals : std::vector<double>();
+    for (size_t i = 0; i < std::min<size_t>(totals.size(), 3); ++i) {
+      text += (i == 0 ? ", totals " : " ") + ShortestDouble(totals[i]);
     }
-    Say("merge " + Point(work.job, work.generation) + " shards" + Numbers(shards) + totals);
+    Say("merge " + Point(work.job, work.generation) + " shards" + Numbers(shards) + text);
   }
   for (const FenceWork& work : actions.fence) {
     Say("fence " + ToString(work.job) + " at " + work.output);

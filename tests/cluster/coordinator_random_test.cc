@@ -166,14 +166,12 @@ class Chaos {
     const MergeWork work = merges_[Draw(merges_.size())];
     if (Draw(6) == 0) {
       return Feed(ProfileMerged{work.job, work.generation,
-                                std::shared_ptr<const spec::TableProfile>(),
                                 std::make_shared<const Replanned>(Replanned{
                                     "again", input_, static_cast<int64_t>(1 + Draw(8))})});
     }
     Feed(ProfileMerged{work.job, work.generation,
-                       Draw(8) == 0
-                           ? Result<std::shared_ptr<const spec::TableProfile>>(BadInput("no rows"))
-                           : std::make_shared<const spec::TableProfile>()});
+                       Draw(8) == 0 ? Result<MergedProfile>(BadInput("no rows"))
+                                    : std::make_shared<const spec::TableProfile>()});
   }
 
   // Answers a check of the output, perhaps twice.

@@ -113,7 +113,7 @@ TEST_CASE("a score must fit its kind of job and be plausible") {
   const spec::InputPlan input;
   const auto check = [&](spec::JobKind kind, auto change) {
     spec::ShardScore s{.rows = 3, .rejected = 1, .first_rejects = {BadInput("x")}};
-    if (kind == spec::JobKind::kEvaluate) s.totals = {1, 2};
+    if (kind == spec::JobKind::kEvaluate) s.work = spec::EvaluatedShard{{1, 2}};
     change(s);
     return CheckProfile(input, kind, {0}, {std::make_shared<const spec::ShardResult>(s)});
   };
@@ -128,31 +128,43 @@ TEST_CASE("a score must fit its kind of job and be plausible") {
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.rows = -1; }).ok());
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.rejected = 2; }).ok());
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.first_rejects = {Status()}; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.parts = 5; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.reject_parts = 2; }).ok());
     CHECK(check(kind, [](spec::ShardScore& s) { s.unseen = {{"c", 4}}; }).ok());
     for (const int64_t rows : {-1, 0, 5}) {
       CHECK_FALSE(check(kind, [&](spec::ShardScore& s) { s.unseen = {{"c", rows}}; }).ok());
     }
   }
-  CHECK_FALSE(check(spec::JobKind::kPredict, [](spec::ShardScore& s) { s.totals = {1}; }).ok());
-  CHECK_FALSE(check(spec::JobKind::kEvaluate, [](spec::ShardScore& s) { s.totals.clear(); }).ok());
+  const auto predicted = [&](spec::PredictedShard files) {
+    return check(spec::JobKind::kPredict, [&](spec::ShardScore& s) { s.work = files; });
+  };
+  CHECK(predicted({.parts = 4, .reject_parts = 1}).ok());
+  CHECK_FALSE(predicted({.parts = 5}).ok());
+  CHECK_FALSE(predicted({.reject_parts = 2}).ok());
+  CHECK_FALSE(predicted({.parts = -1}).ok());
+  const auto evaluated = [&](std::vector<double> totals) {
+    return check(spec::JobKind::kEvaluate,
+                 [&](spec::ShardScore& s) { s.work = spec::EvaluatedShard{totals}; });
+  };
+  CHECK_FALSE(evaluated({}).ok());
+  CHECK_FALSE(evaluated({1}).ok());
+  const auto other = [](auto work) { return [work](spec::ShardScore& s) { s.work = work; }; };
+  CHECK_THAT(check(spec::JobKind::kPredict, other(spec::EvaluatedShard{{1, 2}})).message(),
+             Says("kind of job"));
+  CHECK_THAT(check(spec::JobKind::kEvaluate, other(spec::PredictedShard())).message(),
+             Says("kind of job"));
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
   for (const double wrong : {nan, infinite, -infinite, -1.0, 1e300}) {
-    CHECK_FALSE(
-        check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals[0] = wrong; }).ok());
+    CHECK_FALSE(evaluated({wrong, 2}).ok());
   }
   for (const double wrong : {nan, infinite, -infinite, -1.0}) {
-    CHECK_FALSE(
-        check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals[1] = wrong; }).ok());
+    CHECK_FALSE(evaluated({1, wrong}).ok());
   }
   // A model may give predictions that are not finite. That is not the worker's fault.
-  CHECK(
-      check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals.push_back(nan); }).ok());
-  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals[1] = 1e308; }).ok());
+  CHECK(evaluated({1, 2, nan}).ok());
+  CHECK(evaluated({1, 1e308}).ok());
   const int64_t empty = MemoryBytes(spec::ShardScore());
-  CHECK(MemoryBytes(spec::ShardScore{.totals = std::vector<double>(1000)}) >= empty + 8000);
+  CHECK(MemoryBytes(spec::ShardScore{.work = spec::EvaluatedShard{std::vector<double>(1000)}}) >=
+        empty + 8000);
 }
 
 TEST_CASE("a sample without values is refused") {

@@ -37,13 +37,13 @@ output: {path: /out, overwrite: true}
   expected.model = "models/m";
   expected.data = {"a.csv", "b/*.csv"};
   expected.data_format = spec::DataFormat::kCsv;
-  expected.format = spec::PartFormat::kParquet;
-  expected.keep = {"id", "a, b"};
-  expected.columns = {spec::AnswerColumn::kPrediction};
-  expected.spreadsheet_safe = true;
   expected.raw = true;
-  expected.on_bad_row = spec::OnBadRow::kReject;
-  expected.rejects_limit = 7;
+  expected.work = spec::PredictionSpec{.format = spec::PartFormat::kParquet,
+                                       .keep = {"id", "a, b"},
+                                       .columns = {spec::AnswerColumn::kPrediction},
+                                       .spreadsheet_safe = true,
+                                       .on_bad_row = spec::OnBadRow::kReject,
+                                       .rejects_limit = 7};
   expected.workers = {2, 3};
   expected.output = {"/out", true};
   CHECK(*spec == expected);
@@ -57,13 +57,12 @@ TEST_CASE("missing scoring keys have defaults, also in evaluations") {
   const auto predict = ParseScoring("predict: {model: m, data: d}\noutput: o.parquet\n", "x");
   REQUIRE(predict.ok());
   CHECK(predict->name == "predict");
-  CHECK(predict->columns.empty());
-  CHECK_FALSE(predict->spreadsheet_safe);
-  CHECK(predict->on_bad_row == spec::OnBadRow::kEmpty);
-  CHECK(spec::FormatOf(*predict) == spec::PartFormat::kParquet);
+  REQUIRE(predict->prediction() != nullptr);
+  CHECK(*predict->prediction() == spec::PredictionSpec());
+  CHECK(spec::FormatOf(*predict->prediction(), predict->output) == spec::PartFormat::kParquet);
   const auto evaluate = ParseScoring("evaluate: {model: m, data: [d, e]}\n", "x");
   REQUIRE(evaluate.ok());
-  CHECK(evaluate->kind == spec::JobKind::kEvaluate);
+  CHECK(evaluate->kind() == spec::JobKind::kEvaluate);
   CHECK(evaluate->name == "evaluate");
   const auto reported = ParseScoring("evaluate: {model: m, data: d}\noutput: r.html\n", "x");
   REQUIRE(reported.ok());

@@ -171,9 +171,9 @@ void CoordinatorLife::PlayStorage(Input& input, int kind) {
                             cluster::KeptToken{"bmV3", now_ms_ + 5'000, {}}});
   } else if (!merges_.empty()) {
     const cluster::MergeWork work = take(merges_);
-    if (!good && work.kind == spec::JobKind::kTrain) {
+    if (!good && work.profile() != nullptr) {
       Feed(cluster::ProfileMerged{work.job, work.generation, BadInput("no rows")});
-    } else if (work.kind == spec::JobKind::kTrain) {
+    } else if (work.profile() != nullptr) {
       Feed(
           cluster::ProfileMerged{work.job, work.generation,
                                  std::make_shared<const spec::TableProfile>(rpc::SampleProfile())});
@@ -269,8 +269,9 @@ cluster::ProfilePart CoordinatorLife::AnyProfile(Input& input, const Order& orde
       if (choice & 4) s.sample = {{1, static_cast<uint64_t>(k) + 2}, {0.5, -2}};
       part.shards.push_back(std::make_shared<const spec::ShardResult>(std::move(s)));
     } else {
-      spec::ShardScore s{.shard = k, .rows = 10, .parts = 1, .generation = order.generation.value};
-      if (choice & 2) s.totals = {10, 9.5, 0.25, 1};
+      spec::ShardScore s{.shard = k, .rows = 10, .generation = order.generation.value};
+      s.work = spec::PredictedShard{.parts = 1};
+      if (choice & 2) s.work = spec::EvaluatedShard{{10, 9.5, 0.25, 1}};
       part.shards.push_back(std::make_shared<const spec::ShardResult>(std::move(s)));
     }
   }

@@ -80,6 +80,7 @@ TEST_CASE("every message survives the conversion to a proto and back") {
   for (const cluster::ToWorker& m : SamplesToWorker()) RoundTrip<pb::ToWorker>(m);
   RoundTrip<pb::JobUpdate>(SampleUpdate());
   RoundTrip<pb::JobResult>(spec::JobResult(SampleScoring()));
+  RoundTrip<pb::JobResult>(spec::JobResult(SamplePrediction()));
   RoundTrip<pb::WorkerSnapshot>(SampleWorker());
   RoundTrip<pb::SubmitRequest>(spec::SubmitRequest{"0.1.0", "id", "name: \xff", SampleTokens()});
 }
@@ -93,8 +94,17 @@ TEST_CASE("the samples set every field") {
   CHECK(Unset(Proto<pb::JobUpdate>(SampleUpdate())) ==
         ".snapshot.progress.job .snapshot.progress.generation ");  // the snapshot has both
   CHECK(Unset(Proto<pb::WorkerSnapshot>(SampleWorker())) == "");
-  CHECK(Unset(Proto<pb::JobResult>(spec::JobResult(SampleScoring())).scoring()) == "");
-  CHECK(Unset(Proto<pb::ShardProfile>(spec::ShardResult(SampleScore(4))).score()) == "");
+  // The fields of a prediction and of an evaluation exclude each other.
+  const auto scoring = [](const spec::ScoringResult& result) {
+    return Unset(Proto<pb::JobResult>(spec::JobResult(result)).scoring());
+  };
+  CHECK(scoring(SamplePrediction()) == "");
+  CHECK(scoring(SampleScoring()) == ".parts .format .reject_parts ");
+  const auto score = [](decltype(spec::ShardScore::work) work) {
+    return Unset(Proto<pb::ShardProfile>(spec::ShardResult(SampleScore(4, work))).score());
+  };
+  CHECK(score(spec::PredictedShard{2, 1}) == ".totals ");
+  CHECK(score(spec::EvaluatedShard{{0.5, -1}}) == ".parts .reject_parts ");
   const auto profile = Proto<pb::TableProfile>(SampleProfile());
   const pb::FittedFeature& category = profile.preprocessing().features(0);
   CHECK(category.codes() == 3);
@@ -367,18 +377,17 @@ TEST_CASE("an unreadable result is refused before it is journalled") {
   CHECK(CheckSendable(good).ok());
   const auto refused = [&](auto change) {
     spec::ScoringResult result = good;
-    change(result);
+    change(std::get<spec::EvaluationResult>(result.work));
     return CheckSendable(result).message();
   };
   const double infinite = std::numeric_limits<double>::infinity();
-  CHECK_THAT(refused([&](spec::ScoringResult& r) { r.metrics->weight = infinite; }),
+  CHECK_THAT(refused([&](auto& r) { r.metrics.weight = infinite; }),
              Catch::Contains("weight is inf"));
-  CHECK_THAT(refused([](spec::ScoringResult& r) { r.metrics->rows = -1; }),
-             Catch::Contains("rows is -1"));
-  CHECK_THAT(refused([](spec::ScoringResult& r) { r.classes[0] = std::string(70'000, 'x'); }),
+  CHECK_THAT(refused([](auto& r) { r.metrics.rows = -1; }), Catch::Contains("rows is -1"));
+  CHECK_THAT(refused([](auto& r) { r.classes[0] = std::string(70'000, 'x'); }),
              Catch::Contains("classes has 70000 bytes"));
   // A loss can be infinite.
-  CHECK(refused([&](spec::ScoringResult& r) { r.metrics->loss = infinite; }).empty());
+  CHECK(refused([&](auto& r) { r.metrics.loss = infinite; }).empty());
 }
 
 TEST_CASE("a shard's oversized result is refused with its position") {
@@ -397,8 +406,7 @@ TEST_CASE("a shard's oversized result is refused with its position") {
   profile.features.assign(1'200'000, profile.features[0]);
   CHECK_THAT(MeasureResult(plan, profile).status().message(),
              Catch::Contains("data.features.columns"));
-  spec::ShardScore score = SampleScore(1);
-  score.totals.resize(7 << 20);
+  const spec::ShardScore score = SampleScore(1, spec::EvaluatedShard{std::vector<double>(7 << 20)});
   CHECK_THAT(MeasureResult(plan, score).status().message(), Catch::Contains("fewer classes"));
 }
 

@@ -54,17 +54,13 @@ inline spec::TrainingResult SampleResult() {
   return r;
 }
 
-inline spec::ScoringResult SampleScoring() {
-  return {17,
-          2,
-          {BadInput("y"), SampleError()},
-          "/out/\xff",
-          {{"city\xff", 5}},
-          4,
-          2,
-          "parquet",
-          SampleMetrics(),
-          {"zero", "\xfe"}};
+inline spec::ScoringResult SampleScoring(
+    decltype(spec::ScoringResult::work) work = spec::EvaluationResult{SampleMetrics(),
+                                                                      {"zero", "\xfe"}}) {
+  return {17, 2, {BadInput("y"), SampleError()}, "/out/\xff", {{"city\xff", 5}}, std::move(work)};
+}
+inline spec::ScoringResult SamplePrediction() {
+  return SampleScoring(spec::PredictionResult{4, 2, "parquet"});
 }
 
 inline spec::ShardProfile SampleShard(int32_t shard = 1) {
@@ -89,8 +85,10 @@ inline spec::ShardProfile SampleShard(int32_t shard = 1) {
   return s;
 }
 
-inline spec::ShardScore SampleScore(int32_t shard) {
-  return {shard, 8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}, {{"x", 2}}};
+inline spec::ShardScore SampleScore(int32_t shard,
+                                    decltype(spec::ShardScore::work) work = spec::EvaluatedShard{
+                                        {0.5, -1}}) {
+  return {shard, 8, 1, {SampleError()}, 3, {{"x", 2}}, std::move(work)};
 }
 
 inline spec::InputPlan SamplePlan() {
@@ -133,10 +131,12 @@ inline std::vector<cluster::FromWorker> SamplesFromWorker() {
           "0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}, true},
       cluster::Heartbeat{{7}, {3}, 12, "hdfs://n is away"},
       cluster::ProfilingProgress{{7}, {3}, 4096},
-      cluster::ProfilePart{{7},
-                           {3},
-                           {std::make_shared<const spec::ShardResult>(SampleScore(4)),
-                            std::make_shared<const spec::ShardResult>(SampleShard(5))}},
+      cluster::ProfilePart{
+          {7},
+          {3},
+          {std::make_shared<const spec::ShardResult>(SampleScore(4)),
+           std::make_shared<const spec::ShardResult>(SampleScore(6, spec::PredictedShard{2, 1})),
+           std::make_shared<const spec::ShardResult>(SampleShard(5))}},
       cluster::MemberReady{{7}, {3}, 41},
       cluster::LinkBroken{{7}, {3}, {9}, SampleError()},
       cluster::Switched{{7}, {4}, 41},

@@ -66,6 +66,11 @@ inline bundle::Bundle BundleOf(const bundle::ModelDocument& d, uint64_t seed = 5
                             bundle::ElementType::kFloat32, {});
 }
 
+// Returns the totals of a shard of an evaluation and leaves none, as the coordinator does.
+inline std::vector<double> TakeTotals(spec::ShardScore* score) {
+  return std::exchange(std::get<spec::EvaluatedShard>(score->work).totals, {});
+}
+
 class ScoringFixture {
  public:
   ScoringFixture() { model::InitArithmetic(); }

@@ -40,8 +40,7 @@ class JobFixture : public ScoringFixture {
     text.replace(text.find("row 500,"), 8, "row 500,x");  // not a number
     spec.data = {dir.Put("t.csv", text)};
     spec.output.path = dir / "out";
-    spec.keep = {"id"};
-    spec.on_bad_row = spec::OnBadRow::kReject;
+    spec.work = spec::PredictionSpec{.keep = {"id"}, .on_bad_row = spec::OnBadRow::kReject};
     model = *LoadTrainedModel(*files, spec.model);
     scan = *data::PlanScan(*files, ScanRequestOf(spec, model));
     REQUIRE(scan.input.shards.size() > 5);
@@ -52,7 +51,7 @@ class JobFixture : public ScoringFixture {
   std::vector<spec::ShardScore> Score(uint64_t first_generation = 1) const {
     ScorerPool scorers(model);
     const ScoringRun run = Run(model, scan);
-    PredictSpec predict = PredictSpecOf(spec);
+    PredictSpec predict = PredictSpecOf(*spec.prediction(), spec.output);
     const PartColumns columns = *PredictionColumns(model, predict);
     std::vector<spec::ShardScore> scores;
     for (int64_t i = 0; i < run.shards(); ++i) {
@@ -83,7 +82,7 @@ class JobFixture : public ScoringFixture {
   }
 
   std::map<std::string, std::string> Local() const {
-    PredictSpec predict = PredictSpecOf(spec);
+    PredictSpec predict = PredictSpecOf(*spec.prediction(), spec.output);
     predict.output = dir / "local";
     REQUIRE(BeginPredictions(*files, predict.output).ok());
     REQUIRE(Predict(Run(model, scan), predict).ok());

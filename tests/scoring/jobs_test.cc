@@ -25,8 +25,8 @@ TEST_CASE("parts of several generations give the local prediction") {
   CHECK(merged->rejected == 1);
   CHECK(merged->first_rejects.size() == 1);
   CHECK(merged->unseen.empty());
-  CHECK(merged->parts == static_cast<int64_t>(scores.size()));
-  CHECK(merged->format == "csv");
+  CHECK(merged->predicted()->parts == static_cast<int64_t>(scores.size()));
+  CHECK(merged->predicted()->format == "csv");
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());
   REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, true).ok());
   CHECK_FALSE(f.files->Stat(f.staging).ok());
@@ -108,23 +108,22 @@ TEST_CASE("an output that appeared during the job is not replaced") {
 
 TEST_CASE("too many or only rejects give the local error") {
   JobFixture f;
-  f.spec.rejects_limit = 0;
+  f.spec.prediction()->rejects_limit = 0;
   const auto merged = f.Merge(f.Score());
-  PredictSpec predict = PredictSpecOf(f.spec);
+  PredictSpec predict = PredictSpecOf(*f.spec.prediction(), f.spec.output);
   REQUIRE(BeginPredictions(*f.files, predict.output).ok());
   const auto local = Predict(f.Run(f.model, f.scan), predict);
   CHECK(local.status().code() == StatusCode::kBadInput);
   CHECK(merged.status().ToString() == local.status().ToString());
   const std::vector<spec::ShardScore> nothing(1, {.rejected = 1, .first_rejects = {BadInput("x")}});
-  f.spec.rejects_limit.reset();
+  f.spec.prediction()->rejects_limit.reset();
   CHECK(f.Merge(nothing).status().message() ==
         "no row can be scored (found 1 row); the first of them: x");
 }
 
 TEST_CASE("shards evaluated separately give the local metrics") {
   JobFixture f;
-  f.spec.kind = spec::JobKind::kEvaluate;
-  f.spec.keep.clear();
+  f.spec.work = spec::EvaluationSpec();
   f.spec.output = {};
   const data::ScanPlan scan = *data::PlanScan(*f.files, ScanRequestOf(f.spec, f.model));
   const ScoringRun run = f.Run(f.model, scan, 2);
@@ -136,7 +135,7 @@ TEST_CASE("shards evaluated separately give the local metrics") {
   cluster::ShardTotals totals(static_cast<int32_t>(run.shards()));
   for (int64_t i = run.shards() - 1; i >= 0; --i) {  // in reverse order
     shards.insert(shards.begin(), *EvaluateShard(run, index, i, &scorers, nullptr));
-    totals.Add(static_cast<int32_t>(i), std::exchange(shards.front().totals, {}));
+    totals.Add(static_cast<int32_t>(i), TakeTotals(&shards.front()));
   }
   ScoringMerge merge{
       .staging = "", .model_sha256 = f.model.sha256, .shards = shards, .totals = totals.Take()};
@@ -145,11 +144,11 @@ TEST_CASE("shards evaluated separately give the local metrics") {
   REQUIRE(merged.ok());
   CHECK(merged->rows == local->rows);
   CHECK(merged->rejected == local->rejected);
-  CHECK(merged->classes == f.model.document.preprocessing.classes);
-  REQUIRE(merged->metrics);
-  CHECK(merged->metrics->loss == local->metrics.loss);
-  CHECK(merged->metrics->accuracy == local->metrics.accuracy);
-  CHECK(merged->metrics->confusion == local->metrics.confusion);
+  REQUIRE(merged->evaluated() != nullptr);
+  CHECK(merged->evaluated()->classes == f.model.document.preprocessing.classes);
+  CHECK(merged->evaluated()->metrics.loss == local->metrics.loss);
+  CHECK(merged->evaluated()->metrics.accuracy == local->metrics.accuracy);
+  CHECK(merged->evaluated()->metrics.confusion == local->metrics.confusion);
   ScoringMerge wrong = merge;
   wrong.totals.pop_back();
   CHECK(MergeScores(*f.files, f.spec, wrong).status().code() == StatusCode::kInternal);
@@ -178,7 +177,7 @@ TEST_CASE("an evaluation of many labels names the labels") {
   document.job.model.task = spec::Task::kMultilabel;
   document.preprocessing.targets = {{"u"}, {"v"}};
   spec::ScoringSpec spec;
-  spec.kind = spec::JobKind::kEvaluate;
+  spec.work = spec::EvaluationSpec();
   spec.model = f.PutBundle(BundleOf(document));
   const TrainedModel model = *LoadTrainedModel(*f.files, spec.model);
   spec.data = {f.dir.Put("t.csv", "a,b,u,v\n1,2,0,1\n2,1,1,1\n")};
@@ -190,7 +189,7 @@ TEST_CASE("an evaluation of many labels names the labels") {
   ScorerPool scorers(model);
   const data::ClassIndex index(std::vector<std::string>{});
   spec::ShardScore score = *EvaluateShard(f.Run(model, scan), index, 0, &scorers, nullptr);
-  std::vector<double> totals = std::exchange(score.totals, {});
+  std::vector<double> totals = TakeTotals(&score);
   const auto merged = MergeScores(*f.files, spec,
                                   {.staging = "",
                                    .model_sha256 = plan->model_sha256,
@@ -198,8 +197,9 @@ TEST_CASE("an evaluation of many labels names the labels") {
                                    .totals = std::move(totals)});
   INFO(merged.status().ToString());
   REQUIRE(merged.ok());
-  CHECK(merged->classes == std::vector<std::string>{"u", "v"});
-  CHECK(merged->metrics->classes.size() == 2);
+  REQUIRE(merged->evaluated() != nullptr);
+  CHECK(merged->evaluated()->classes == std::vector<std::string>{"u", "v"});
+  CHECK(merged->evaluated()->metrics.classes.size() == 2);
 }
 
 TEST_CASE("an existing output directory stays, because of its link") {
@@ -361,8 +361,8 @@ TEST_CASE("a cancelled output does not appear") {
 
 TEST_CASE("a plan that was sent equals the original plan") {
   JobFixture f;
-  for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
-    f.spec.kind = kind;
+  for (const bool evaluates : {false, true}) {
+    if (evaluates) f.spec.work = spec::EvaluationSpec();
     const auto made = data::PlanScan(*f.files, ScanRequestOf(f.spec, f.model));
     REQUIRE(made.ok());
     const auto planned = PlanScoring(*f.files, f.spec);

@@ -57,7 +57,7 @@ TEST_CASE("classes, probabilities and kept columns keep the row order") {
   INFO(result.status().ToString());
   REQUIRE(result.ok());
   CHECK(result->rows == 700);
-  CHECK(result->parts == 1);
+  CHECK(result->predicted()->parts == 1);
   const auto parts = f.Parts(f.dir / "out");
   REQUIRE(parts.size() == 1);
   CHECK(parts[0].first == "part-00000.csv");
@@ -105,7 +105,7 @@ TEST_CASE("the output of a table without rows has its columns") {
   INFO(result.status().ToString());
   REQUIRE(result.ok());
   CHECK(result->rows == 0);
-  CHECK(result->parts == 1);
+  CHECK(result->predicted()->parts == 1);
   const auto parts = f.Parts(f.dir / "out");
   REQUIRE(parts.size() == 1);
   CHECK(parts[0].first == "part-00000.csv");
@@ -161,7 +161,7 @@ TEST_CASE("rows that cannot be scored are rejects with a reason") {
   INFO(result.status().ToString());
   REQUIRE(result.ok());
   CHECK(result->rows == 2);
-  CHECK(result->reject_parts == 1);
+  CHECK(result->predicted()->reject_parts == 1);
   CHECK(result->rejected == 5);
   const auto scored = Cells(f.Parts(f.dir / "out")[0].second);
   REQUIRE(scored.size() == 3);
@@ -208,7 +208,7 @@ TEST_CASE("a row that cannot be scored is a line with its reason") {
   REQUIRE(result.ok());
   CHECK(result->rows == 2);
   CHECK(result->rejected == 6);
-  CHECK(result->reject_parts == 0);
+  CHECK(result->predicted()->reject_parts == 0);
   CHECK(f.files->Stat(f.dir / "out/_rejects").status().code() == StatusCode::kNotFound);
   std::istringstream lines(f.Parts(f.dir / "out")[0].second);
   std::vector<std::string> line(1);
@@ -504,7 +504,7 @@ TEST_CASE("a large shard is read in pieces and written in small parts") {
   INFO(result.status().ToString());
   REQUIRE(result.ok());
   CHECK(result->rows == 300'000);
-  CHECK(result->parts > 5);
+  CHECK(result->predicted()->parts > 5);
   CHECK(watched.largest < (4 << 20));
   // Rows are in order over all parts.
   int64_t next = 0;
@@ -543,7 +543,7 @@ TEST_CASE("predictions of many classes are cut into parts") {
     INFO(result.status().ToString());
     REQUIRE(result.ok());
     CHECK(result->rows == 4000);
-    CHECK(result->parts == 8);  // 512 rows each
+    CHECK(result->predicted()->parts == 8);  // 512 rows each
     CHECK(watched.largest < (8 << 20));
     if (format == spec::PartFormat::kParquet) continue;
     int64_t next = 0;

@@ -32,7 +32,7 @@ class ReportFixture : public ScoringFixture {
   explicit ReportFixture(bool numbers) {
     bundle::ModelDocument document = numbers ? NumbersDocument() : ClassesDocument();
     document.job.data.shard_bytes = 1024;
-    spec.kind = spec::JobKind::kEvaluate;
+    spec.work = spec::EvaluationSpec();
     spec.model = PutBundle(BundleOf(document));
     std::string text = numbers ? NumbersCsv() : AnswersCsv(300);
     text += numbers ? "1,x,3,4\n" : "late,1,x,no\n";  // not a number
@@ -73,7 +73,7 @@ class ReportFixture : public ScoringFixture {
       for (int64_t i = m * run.shards() / members; i < (m + 1) * run.shards() / members; ++i) {
         std::vector<TargetResiduals> residuals;
         spec::ShardScore score = *EvaluateShard(run, index, i, &scorers, &residuals);
-        totals.Add(static_cast<int32_t>(i), std::exchange(score.totals, {}));
+        totals.Add(static_cast<int32_t>(i), TakeTotals(&score));
         score.generation = 1 + static_cast<uint64_t>(i % 2);
         if (TellsResiduals(spec, model)) {
           REQUIRE(files->WriteAtomically(PathOf(i, 1), "given up").ok());

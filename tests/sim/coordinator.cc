@@ -375,7 +375,7 @@ void SimCoordinator::Merge(const cluster::MergeWork& work) {
   if (work.input->provisional) {  // plays a table whose rows differ from the sample
     auto input = std::make_shared<spec::InputPlan>(*work.input);
     input->provisional = false;
-    merged = {work.job, work.generation, std::shared_ptr<const spec::TableProfile>(),
+    merged = {work.job, work.generation,
               std::make_shared<const cluster::Replanned>(cluster::Replanned{
                   work.job_yaml, std::move(input), World::ToyOf(work.job_yaml).leaves()})};
   }
