@@ -255,6 +255,10 @@ Result<spec::ScoringResult> MergeScored(cluster::MergeWork work,
       .wanted = wanted};
   merge.shards.reserve(work.shards.size());
   for (auto& shard : work.shards) {
+    if (spec::KindOf(*shard) != job.kind()) {
+      return Internal("the score of shard " + std::to_string(spec::ShardOf(*shard)) +
+                      " is not of this kind of job");
+    }
     merge.shards.push_back(std::get<spec::ShardScore>(*shard));
     shard.reset();
   }
