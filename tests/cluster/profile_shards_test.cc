@@ -148,9 +148,9 @@ TEST_CASE("a score must fit its kind of job and be plausible") {
   CHECK_FALSE(evaluated({1}).ok());
   const auto other = [](auto work) { return [work](spec::ShardScore& s) { s.work = work; }; };
   CHECK_THAT(check(spec::JobKind::kPredict, other(spec::EvaluatedShard{{1, 2}})).message(),
-             Says("kind of job"));
+             Catch::Contains("kind of job"));
   CHECK_THAT(check(spec::JobKind::kEvaluate, other(spec::PredictedShard())).message(),
-             Says("kind of job"));
+             Catch::Contains("kind of job"));
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
   for (const double wrong : {nan, infinite, -infinite, -1.0, 1e300}) {
