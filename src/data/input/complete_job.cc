@@ -12,6 +12,7 @@
 #include "src/data/features/dates.h"
 #include "src/data/features/validation_column.h"
 #include "src/data/input/column_sample.h"
+#include "src/data/input/infer_features.h"
 #include "src/data/input/judge_table.h"
 #include "src/data/input/keep_columns.h"
 #include "src/data/input/listing.h"
@@ -134,23 +135,30 @@ Result<JobCompletion> JobCompletion::Read(std::string_view yaml_text,
 
 Result<JobCompletion::Completed> JobCompletion::Complete(
     const storage::FileSystem& files, const spec::EarlierColumns* earlier) const {
-  ESPALIER_ASSIGN_OR_RETURN(Completed completed, CompleteAsAsked(files));
-  if (earlier == nullptr) return completed;
-  ESPALIER_ASSIGN_OR_RETURN(KeptColumns kept,
-                            KeepColumns(likely_.data, completed.input, *earlier, text_));
-  if (kept.yaml.empty()) return completed;
-  ESPALIER_ASSIGN_OR_RETURN(const JobCompletion changed, Read(kept.yaml, "job"));
-  ESPALIER_ASSIGN_OR_RETURN(completed, changed.CompleteAsAsked(files));
+  ESPALIER_ASSIGN_OR_RETURN(spec::InputPlan plan,
+                            PlanTable(files, likely_.data, likely_.data.shard_bytes));
+  ESPALIER_ASSIGN_OR_RETURN(FeatureFindings findings, FindFeatures(files, likely_.data, plan));
+  KeptColumns kept;
+  if (earlier != nullptr) {
+    ESPALIER_ASSIGN_OR_RETURN(kept, KeepColumns(likely_.data, plan, findings, *earlier, text_));
+  }
+  Completed completed;
+  if (kept.yaml.empty()) {
+    ESPALIER_RETURN_IF_ERROR(ApplyFindings(std::move(findings), likely_.data, &plan));
+    ESPALIER_ASSIGN_OR_RETURN(completed, CompletePlan(files, std::move(plan)));
+  } else {
+    ESPALIER_ASSIGN_OR_RETURN(const JobCompletion changed, Read(kept.yaml, "job"));
+    ESPALIER_ASSIGN_OR_RETURN(completed, changed.Complete(files));
+  }
   std::move(kept.notes.begin(), kept.notes.end(), std::back_inserter(completed.input.notes));
   return completed;
 }
 
-Result<JobCompletion::Completed> JobCompletion::CompleteAsAsked(
-    const storage::FileSystem& files) const {
+Result<JobCompletion::Completed> JobCompletion::CompletePlan(const storage::FileSystem& files,
+                                                             spec::InputPlan plan) const {
   Completed completed;
   completed.asked = text_;
-  ESPALIER_ASSIGN_OR_RETURN(completed.input,
-                            PlanInput(files, likely_.data, likely_.data.shard_bytes));
+  completed.input = std::move(plan);
   config::TableOutlook outlook;
   outlook.task = likely_.model.task;
   TableSample sample;

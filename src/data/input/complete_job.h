@@ -38,8 +38,8 @@ class JobCompletion {
     bool open() const { return input.provisional || job.data.validation.seeks_bounds(); }
   };
   // Lists the files and reads the first rows and their labels. `earlier`: columns of the model at
-  // train.initial that the job keeps (input/keep_columns.h), or nullptr. Errors: as PlanInput and
-  // config::ParseJob.
+  // train.initial that the job keeps (input/keep_columns.h), or nullptr. The new rows do not
+  // decide about these columns. Errors: as PlanInput and config::ParseJob.
   Result<Completed> Complete(const storage::FileSystem& files,
                              const spec::EarlierColumns* earlier = nullptr) const;
 
@@ -58,7 +58,8 @@ class JobCompletion {
   static Status BoundValidation(const spec::JobSpec& job,
                                 std::span<const spec::ShardProfile> profiles, Completed* completed);
 
-  Result<Completed> CompleteAsAsked(const storage::FileSystem& files) const;
+  // Completes the job for a plan with its columns.
+  Result<Completed> CompletePlan(const storage::FileSystem& files, spec::InputPlan plan) const;
 
   JobCompletion(std::string text, config::JobRequest request, spec::JobSpec likely)
       : text_(std::move(text)), request_(std::move(request)), likely_(std::move(likely)) {}

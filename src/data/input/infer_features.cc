@@ -1,13 +1,13 @@
 #include "src/data/input/infer_features.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/text.h"
-#include "src/data/features/column_judgement.h"
 #include "src/data/input/column_sample.h"
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
@@ -57,86 +57,72 @@ Status CheckGivenBack(const std::string& column, spec::FeatureType type) {
                          "name them in data.features.columns");
 }
 
+// Judges the open columns by the sampled rows and by the types in the files.
 class Inference {
  public:
-  Inference(const storage::FileSystem& files, const spec::DataSpec& data, spec::InputPlan* plan)
+  Inference(const storage::FileSystem& files, const spec::DataSpec& data,
+            const spec::InputPlan& plan)
       : files_(files),
         data_(data),
-        plan_(*plan),
-        format_(spec::FormatOf(data, plan->files.front().path)) {}
+        plan_(plan),
+        format_(spec::FormatOf(data, plan.files.front().path)) {}
 
-  Status Run() {
-    const spec::Schema& schema = plan_.schema;
-    open_ = OpenColumns(data_, schema);
-    if (std::find(open_.begin(), open_.end(), true) == open_.end()) return {};
-    ESPALIER_RETURN_IF_ERROR(JudgeColumns());
-    if (format_ == spec::DataFormat::kParquet) {
-      ESPALIER_RETURN_IF_ERROR(FindDates(files_, plan_, &types_));
-    }
-    std::vector<ColumnDecision> decisions(open_.size());
-    for (size_t c = 0; c < open_.size(); ++c) {
-      if (!open_[c]) continue;
-      if (reasons_[c]) {
-        decisions[c] = *reasons_[c];
-        continue;
-      }
-      decisions[c] = types_[c];
-      if (data_.label.empty()) {
-        ESPALIER_RETURN_IF_ERROR(CheckGivenBack(schema.names[c], types_[c]));
-      }
-    }
-    return DecideColumns(open_, decisions, plan_.files.front().path, &plan_.schema);
+  Result<FeatureFindings> Run() {
+    const std::vector<bool> open = OpenColumns(data_, plan_.schema);
+    findings_.columns.resize(open.size());
+    if (std::find(open.begin(), open.end(), true) == open.end()) return std::move(findings_);
+    ESPALIER_RETURN_IF_ERROR(JudgeColumns(open));
+    if (format_ == spec::DataFormat::kParquet) ESPALIER_RETURN_IF_ERROR(UseDates());
+    return std::move(findings_);
   }
 
  private:
-  Status JudgeColumns() {
+  Status JudgeColumns(const std::vector<bool>& open) {
     ESPALIER_ASSIGN_OR_RETURN(const TableSample sample, SampleColumns(files_, data_, plan_));
     const std::vector<std::string>& names = plan_.schema.names;
-    types_.assign(names.size(), spec::FeatureType::kNumeric);
-    reasons_.resize(names.size());
     const bool judged = format_ != spec::DataFormat::kLibsvm && !data_.label.empty();
-    plan_.provisional = judged && !sample.complete;
+    findings_.provisional = judged && !sample.complete;
     for (size_t c = 0; c < names.size(); ++c) {
-      if (!open_[c]) continue;
+      if (!open[c]) continue;
       const ColumnFacts facts = {.name = names[c],
                                  .complete = sample.complete && !data_.label.empty(),
-                                 .index = sample.index[c],
-                                 .csv = format_ == spec::DataFormat::kCsv};
-      const Judgement judgement = Judge(sample.columns[c], facts);
-      const auto* undecided = std::get_if<Undecided>(&judgement);
-      if (undecided != nullptr && !sample.typed[c]) {
-        return InvalidArgument(UndecidedFault(names[c], facts, *undecided))
-            .At({.file = plan_.files.front().path,
-                 .column = Printable(names[c]),
-                 .text = Printable(undecided->example)});
+                                 .index = sample.index[c]};
+      Judgement judgement = Judge(sample.columns[c], facts);
+      const bool left_out = std::holds_alternative<spec::LeftOutReason>(judgement);
+      // The type of a typed column is that of the file.
+      if (sample.typed[c] && !left_out) judgement = spec::FeatureType::kNumeric;
+      const auto* type = std::get_if<spec::FeatureType>(&judgement);
+      if (type != nullptr && *type == spec::FeatureType::kNumeric) {
+        NoteIdentifier(sample.columns[c], c);
       }
-      if (const auto* reason = std::get_if<spec::LeftOutReason>(&judgement)) {
-        reasons_[c] = *reason;
-      } else if (!sample.typed[c]) {  // otherwise the type is that of the file
-        types_[c] = std::get<spec::FeatureType>(judgement);
-      }
-      if (!reasons_[c]) NoteIdentifier(sample.columns[c], c);
+      findings_.columns[c] = std::move(judgement);
+    }
+    return {};
+  }
+
+  Status UseDates() {
+    std::vector<spec::FeatureType> types(findings_.columns.size());
+    ESPALIER_RETURN_IF_ERROR(FindDates(files_, plan_, &types));
+    for (size_t c = 0; c < types.size(); ++c) {
+      std::optional<Judgement>& column = findings_.columns[c];
+      if (types[c] != spec::FeatureType::kDate || !column) continue;
+      if (std::holds_alternative<spec::FeatureType>(*column)) *column = types[c];
     }
     return {};
   }
 
   void NoteIdentifier(const ColumnSample& sample, size_t column) {
     constexpr size_t kNotesMax = 5;
-    if (types_[column] != spec::FeatureType::kNumeric || identifiers_ >= kNotesMax) return;
+    if (findings_.notes.size() >= kNotesMax) return;
     const auto note = IdentifierNote(sample, plan_.schema.names[column]);
-    if (!note) return;
-    plan_.notes.push_back(*note);
-    ++identifiers_;
+    if (note) findings_.notes.push_back(*note);
   }
 
   const storage::FileSystem& files_;
   const spec::DataSpec& data_;
-  spec::InputPlan& plan_;
+  const spec::InputPlan& plan_;
   const spec::DataFormat format_;
-  std::vector<bool> open_;  // by column: the spec does not describe this feature
-  std::vector<spec::FeatureType> types_;
-  std::vector<std::optional<spec::LeftOutReason>> reasons_;
-  size_t identifiers_ = 0;  // columns with a note
+  FeatureFindings findings_;
 };
 
 }  // namespace
@@ -191,10 +177,44 @@ Status DecideColumns(const std::vector<bool>& open, const std::vector<ColumnDeci
       .At({.file = path});
 }
 
+Result<FeatureFindings> FindFeatures(const storage::FileSystem& files, const spec::DataSpec& data,
+                                     const spec::InputPlan& plan) {
+  return Inference(files, data, plan).Run();
+}
+
+Status ApplyFindings(FeatureFindings findings, const spec::DataSpec& data, spec::InputPlan* plan) {
+  const std::string& path = plan->files.front().path;
+  const bool csv = spec::FormatOf(data, path) == spec::DataFormat::kCsv;
+  std::vector<bool> open(findings.columns.size());
+  std::vector<ColumnDecision> decisions(open.size());
+  for (size_t c = 0; c < open.size(); ++c) {
+    if (!findings.columns[c]) continue;
+    const Judgement& judgement = *findings.columns[c];
+    const std::string& name = plan->schema.names[c];
+    open[c] = true;
+    if (const auto* undecided = std::get_if<Undecided>(&judgement)) {
+      const ColumnFacts facts = {.name = name, .csv = csv};
+      return InvalidArgument(UndecidedFault(name, facts, *undecided))
+          .At({.file = path, .column = Printable(name), .text = Printable(undecided->example)});
+    }
+    if (const auto* reason = std::get_if<spec::LeftOutReason>(&judgement)) {
+      decisions[c] = *reason;
+      continue;
+    }
+    const auto type = std::get<spec::FeatureType>(judgement);
+    decisions[c] = type;
+    if (data.label.empty()) ESPALIER_RETURN_IF_ERROR(CheckGivenBack(name, type));
+  }
+  plan->provisional = findings.provisional;
+  std::move(findings.notes.begin(), findings.notes.end(), std::back_inserter(plan->notes));
+  if (std::find(open.begin(), open.end(), true) == open.end()) return {};
+  return DecideColumns(open, decisions, path, &plan->schema);
+}
+
 Status InferFeatures(const storage::FileSystem& files, const spec::DataSpec& data,
                      spec::InputPlan* plan) {
-  if (!IsAuto(data.features, plan->schema.names)) return {};
-  return Inference(files, data, plan).Run();
+  ESPALIER_ASSIGN_OR_RETURN(FeatureFindings findings, FindFeatures(files, data, *plan));
+  return ApplyFindings(std::move(findings), data, plan);
 }
 
 }  // namespace espalier::data

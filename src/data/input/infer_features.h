@@ -3,11 +3,13 @@
 // re-entrant.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/features/column_judgement.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
@@ -17,16 +19,27 @@ namespace espalier::data {
 // Returns the columns of the schema that `columns: auto` judges: features that are not in a group.
 std::vector<bool> OpenColumns(const spec::DataSpec& data, const spec::Schema& schema);
 
-// Sets the types of the features of `columns: auto` that are not in a group, and leaves columns out
-// (Schema::left_out). Text and unnamed columns are judged by Judge (features/column_judgement.h).
-// Other Parquet columns are judged by the type in the file: dates and timestamps are dates, all
-// others are numeric. Integers are numbers even if they represent categories, because only the user
-// knows that. A date becomes the parts that a group of dates has by default.
-//
-// Adds notes on numbers that may be identifiers. Does nothing for a job that names its columns.
-// Leaves a schema unchanged if all its columns are numbers. Makes the plan provisional if only a
-// part of the training rows was sampled (judge_table.h). kInvalidArgument: a column needs a
-// decision by the user, or no column is left.
+// What the sampled rows show about the columns of `columns: auto`.
+struct FeatureFindings {
+  std::vector<std::optional<Judgement>> columns = {};  // by column; nothing: it is not open
+  bool provisional = false;             // only a part of the training rows was sampled
+  std::vector<std::string> notes = {};  // on numbers that may be identifiers
+};
+
+// Judges the open columns of a plan. Text and unnamed columns are judged by Judge
+// (features/column_judgement.h). Other Parquet columns are judged by the type in the file: dates
+// and timestamps are dates, all others are numeric. Integers are numbers even if they represent
+// categories, because only the user knows that. Finds nothing for a job that names its columns.
+Result<FeatureFindings> FindFeatures(const storage::FileSystem& files, const spec::DataSpec& data,
+                                     const spec::InputPlan& plan);
+
+// Sets the types of the open features and leaves columns out (Schema::left_out). A date becomes the
+// parts that a group of dates has by default. Leaves a schema unchanged if all its columns are
+// numbers. Makes the plan provisional (judge_table.h) if the findings are. kInvalidArgument: a
+// column needs a decision by the user, or no column is left.
+Status ApplyFindings(FeatureFindings findings, const spec::DataSpec& data, spec::InputPlan* plan);
+
+// Judges the open columns and applies the findings.
 Status InferFeatures(const storage::FileSystem& files, const spec::DataSpec& data,
                      spec::InputPlan* plan);
 

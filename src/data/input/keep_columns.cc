@@ -1,14 +1,15 @@
 #include "src/data/input/keep_columns.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <optional>
+#include <set>
 #include <utility>
 
 #include "src/base/text.h"
 #include "src/config/yaml_tree.h"
-#include "src/data/input/infer_features.h"
 #include "src/data/table/schema.h"
+#include "src/spec/findings.h"
 #include "src/spec/names.h"
 
 namespace espalier::data {
@@ -59,6 +60,8 @@ YamlNode GroupOf(const spec::FeatureOptions& options) {
       parts.items.push_back(ScalarNode(spec::NameOf(part)));
     }
     Add(group, "parts", std::move(parts));
+    if (!options.date_format.empty())
+      Add(group, "date_format", ScalarNode(options.date_format, true));
   }
   if (options.type != spec::FeatureType::kCategorical) return group;
   if (options.embedding > 0) {
@@ -88,96 +91,150 @@ std::map<std::string, spec::FeatureOptions> OptionsByName(const spec::EarlierCol
     options.scale.reset();
     options.nulls.reset();
     options.null_indicator = false;
-    options.date_format.clear();
+    if (options.date_format == "auto") options.date_format.clear();
     if (added) options.parts.clear();
     options.parts.push_back(earlier.schema.rule(i).part);
   }
   return columns;
 }
 
+// Length above which a job is too long. The preset adds its keys to the job later.
+constexpr size_t kJobBytesMax = config::kYamlBytesMax - (64 << 10);
+
+// Returns whether a position means the same column in all files.
+bool HasPositions(const spec::InputPlan& plan) {
+  return std::none_of(plan.files.begin(), plan.files.end(), [](const spec::InputFile& file) {
+    return std::find(file.columns.begin(), file.columns.end(), spec::InputFile::kLeftOut) !=
+           file.columns.end();
+  });
+}
+
 // The decisions of `features: auto` about the columns of a plan.
 class Keeper {
  public:
-  Keeper(const spec::DataSpec& data, const spec::InputPlan& plan,
+  Keeper(const spec::DataSpec& data, const spec::InputPlan& plan, const FeatureFindings& findings,
          const spec::EarlierColumns& earlier)
-      : data_(data), plan_(plan), earlier_(earlier), columns_(OptionsByName(earlier)) {}
+      : data_(data),
+        plan_(plan),
+        findings_(findings),
+        has_positions_(HasPositions(plan)),
+        columns_(OptionsByName(earlier)) {
+    for (const spec::LeftOutColumn& left_out : earlier.schema.left_out) {
+      left_out_.insert(earlier.schema.names[static_cast<size_t>(left_out.column)]);
+    }
+  }
 
   Result<KeptColumns> Run(const std::string& yaml) {
-    const spec::Schema& schema = plan_.schema;
-    const std::vector<bool> open = OpenColumns(data_, schema);
-    for (const spec::LeftOutColumn& left_out : schema.left_out) Keep(left_out);
-    for (size_t i = 0; i < schema.features.size(); ++i) {
-      const auto column = static_cast<size_t>(schema.features[i]);
-      const bool again = i > 0 && schema.features[i - 1] == schema.features[i];
-      if (open[column] && !again) Keep(column, schema.rule(i).type);
+    for (const spec::LeftOutColumn& left_out : plan_.schema.left_out) {
+      KeepLeftOut(static_cast<size_t>(left_out.column), left_out.reason);
+    }
+    for (size_t c = 0; c < findings_.columns.size(); ++c) {
+      if (findings_.columns[c]) Keep(c, *findings_.columns[c]);
     }
     KeptColumns kept;
     if (groups_.empty() && excluded_.empty()) return kept;
-    ESPALIER_ASSIGN_OR_RETURN(YamlNode root, config::ParseYaml(yaml, "job"));
-    YamlNode& features = MapAt(MapAt(root, "data"), "features");
-    for (auto& [options, columns] : groups_) {
-      YamlNode group = GroupOf(options);
-      Add(group, "columns", std::move(columns));
-      ListAt(features, "groups").items.push_back(std::move(group));
+    for (const bool ranges : {false, true}) {
+      if (ranges && !has_positions_) break;
+      ESPALIER_ASSIGN_OR_RETURN(std::string text, Written(yaml, ranges));
+      if (text.size() > std::max(kJobBytesMax, yaml.size())) continue;
+      kept.yaml = std::move(text);
+      kept.notes = std::move(notes_);
+      return kept;
     }
-    for (YamlNode& name : excluded_) ListAt(features, "exclude").items.push_back(std::move(name));
-    kept.yaml = config::EmitYaml(root);
-    kept.notes = std::move(notes_);
+    kept.notes.emplace_back(
+        "the new rows decide about the columns of `features: auto`, because a job that names those "
+        "of train.initial is too long");
     return kept;
   }
 
  private:
   static constexpr size_t kNotesMax = 20;
 
-  // Returns the column as an entry in a list of columns. Returns nothing for a name that would
-  // match other columns too.
-  std::optional<YamlNode> Entry(size_t column) const {
+  // Returns whether an entry in a list of columns may be the name.
+  bool IsPlain(size_t column) const {
     const std::string& name = plan_.schema.names[column];
-    if (name.empty() || name == "auto" || name.find_first_of("*?") != std::string::npos ||
-        name.find("..") != std::string::npos) {
-      return std::nullopt;
+    const bool range = name.find("..") != std::string::npos;
+    return !name.empty() && name.size() <= spec::kTextMax && !range;
+  }
+
+  YamlNode Entry(size_t column) const {
+    const std::string position = std::to_string(column);
+    if (!IsPlain(column) || plan_.schema.names[column] == position) return ScalarNode(position);
+    return ScalarNode(plan_.schema.names[column], true);
+  }
+
+  // Returns the list of the columns. `ranges`: runs of neighbours are ranges of positions.
+  YamlNode ListOf(std::vector<size_t> columns, bool ranges) const {
+    std::sort(columns.begin(), columns.end());
+    YamlNode list = List();
+    for (size_t first = 0, last = 0; first < columns.size(); first = last) {
+      last = first + 1;
+      while (ranges && last < columns.size() && columns[last] == columns[last - 1] + 1) ++last;
+      list.items.push_back(last == first + 1 ? Entry(columns[first])
+                                             : ScalarNode(std::to_string(columns[first]) + ".." +
+                                                              std::to_string(columns[last - 1]),
+                                                          true));
     }
-    const bool position = name == std::to_string(column);
-    return ScalarNode(name, !position);
+    return list;
   }
 
-  // Keeps a column that the rows would leave out.
-  void Keep(const spec::LeftOutColumn& left_out) {
-    const auto column = static_cast<size_t>(left_out.column);
-    if (!AddToGroup(column)) return;
-    Note("column " + Quoted(plan_.schema.names[column]) +
-         " is a feature as in the model of train.initial, although `features: auto` would leave it "
-         "out (" +
-         spec::NameOf(left_out.reason) + ")");
+  Result<std::string> Written(const std::string& yaml, bool ranges) const {
+    ESPALIER_ASSIGN_OR_RETURN(YamlNode root, config::ParseYaml(yaml, "job"));
+    YamlNode& features = MapAt(MapAt(root, "data"), "features");
+    for (const auto& [options, columns] : groups_) {
+      YamlNode group = GroupOf(options);
+      Add(group, "columns", ListOf(columns, ranges));
+      ListAt(features, "groups").items.push_back(std::move(group));
+    }
+    if (!excluded_.empty()) {
+      YamlNode list = ListOf(excluded_, ranges);
+      std::move(list.items.begin(), list.items.end(),
+                std::back_inserter(ListAt(features, "exclude").items));
+    }
+    return config::EmitYaml(root);
   }
 
-  // Keeps the type of a feature, or leaves it out as the earlier model does.
-  void Keep(size_t column, spec::FeatureType type) {
+  void Keep(size_t column, const Judgement& judgement) {
+    if (const auto* reason = std::get_if<spec::LeftOutReason>(&judgement)) {
+      return KeepLeftOut(column, *reason);
+    }
+    const auto* type = std::get_if<spec::FeatureType>(&judgement);  // absent: undecided
     const std::string& name = plan_.schema.names[column];
     const auto known = columns_.find(name);
     if (known != columns_.end()) {
-      if (plan_.provisional || known->second.type != type) AddToGroup(column);
-      return;
-    }
-    for (const spec::LeftOutColumn& left_out : earlier_.schema.left_out) {
-      if (earlier_.schema.names[static_cast<size_t>(left_out.column)] != name) continue;
-      auto entry = Entry(column);
-      if (!entry) return;
-      excluded_.push_back(*std::move(entry));
+      const bool same = type != nullptr && known->second.type == *type;
+      if (same && !findings_.provisional) return;
+      const bool has_format = same && *type == spec::FeatureType::kDate;
+      if (!AddToGroup(column, has_format) || type != nullptr) return;
+      Note("column " + Quoted(name) +
+           " is read as by the model of train.initial. Without that model, `features: auto` would "
+           "ask how to read it");
+    } else if (left_out_.contains(name) && (IsPlain(column) || has_positions_)) {
+      excluded_.push_back(column);
       Note("column " + Quoted(name) + " is left out as in the model of train.initial");
     }
   }
 
-  // Returns whether the column is one of the earlier model.
-  bool AddToGroup(size_t column) {
+  // Keeps a column that the rows would leave out.
+  void KeepLeftOut(size_t column, spec::LeftOutReason reason) {
+    if (!AddToGroup(column, false)) return;
+    Note("column " + Quoted(plan_.schema.names[column]) +
+         " is a feature as in the model of train.initial, although `features: auto` would leave it "
+         "out (" +
+         spec::NameOf(reason) + ")");
+  }
+
+  // Returns whether the column is one of the earlier model. `has_format`: its texts are dates
+  // without the format of that model.
+  bool AddToGroup(size_t column, bool has_format) {
     const auto known = columns_.find(plan_.schema.names[column]);
-    auto entry = Entry(column);
-    if (known == columns_.end() || !entry) return false;
-    const spec::FeatureOptions& options = known->second;
+    if (known == columns_.end() || (!IsPlain(column) && !has_positions_)) return false;
+    spec::FeatureOptions options = known->second;
+    if (has_format || !data_.features.date_format.empty()) options.date_format.clear();
     auto group = std::find_if(groups_.begin(), groups_.end(),
                               [&](const auto& other) { return other.first == options; });
-    if (group == groups_.end()) group = groups_.insert(group, {options, List()});
-    group->second.items.push_back(*std::move(entry));
+    if (group == groups_.end()) group = groups_.insert(group, {std::move(options), {}});
+    group->second.push_back(column);
     return true;
   }
 
@@ -187,19 +244,22 @@ class Keeper {
 
   const spec::DataSpec& data_;
   const spec::InputPlan& plan_;
-  const spec::EarlierColumns& earlier_;
-  const std::map<std::string, spec::FeatureOptions> columns_;      // of the earlier model, by name
-  std::vector<std::pair<spec::FeatureOptions, YamlNode>> groups_;  // in the order found
-  std::vector<YamlNode> excluded_;
+  const FeatureFindings& findings_;
+  const bool has_positions_;
+  const std::map<std::string, spec::FeatureOptions> columns_;  // of the earlier model, by name
+  std::set<std::string> left_out_;                             // by the earlier model
+  std::vector<std::pair<spec::FeatureOptions, std::vector<size_t>>> groups_;  // in the order found
+  std::vector<size_t> excluded_;
   std::vector<std::string> notes_;
 };
 
 }  // namespace
 
 Result<KeptColumns> KeepColumns(const spec::DataSpec& data, const spec::InputPlan& plan,
+                                const FeatureFindings& findings,
                                 const spec::EarlierColumns& earlier, const std::string& yaml) {
   if (!IsAuto(data.features, plan.schema.names)) return KeptColumns();
-  return Keeper(data, plan, earlier).Run(yaml);
+  return Keeper(data, plan, findings, earlier).Run(yaml);
 }
 
 }  // namespace espalier::data

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/input/infer_features.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -19,10 +20,16 @@ struct KeptColumns {
 };
 
 // Returns the job `yaml` with the columns of the earlier model in groups of data.features, if the
-// rows would leave them out or give them another type. Columns that the earlier model left out go
-// to `exclude`. A provisional plan names all these columns, because all rows may decide differently
-// from the sample. Columns that `data` describes, and columns of neither table, stay as they are.
+// findings would leave them out, give them another type or need a decision by the user. Columns
+// that the earlier model left out go to `exclude`. If the findings are provisional, names all these
+// columns, because all rows may decide differently from the sample. Columns that `data` describes,
+// and columns of neither table, stay as they are. A date keeps the format of the earlier model,
+// unless the job gives a format or the rows have dates of a known one.
+//
+// Writes runs of columns as ranges of positions if the job would otherwise be too long. A job that
+// remains too long is unchanged, with a note. REQUIRES: the schema of `plan` is undecided.
 Result<KeptColumns> KeepColumns(const spec::DataSpec& data, const spec::InputPlan& plan,
+                                const FeatureFindings& findings,
                                 const spec::EarlierColumns& earlier, const std::string& yaml);
 
 }  // namespace espalier::data
