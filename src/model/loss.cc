@@ -269,12 +269,14 @@ namespace {
 // of all shares, a class costs minus its own share, plus what mistakes for it cost more than 1.
 template <typename T>
 int64_t CheapestClass(const NetworkShape& shape, const T* shares) {
-  std::vector<double> costs(static_cast<size_t>(shape.classes()));
-  for (size_t k = 0; k < costs.size(); ++k) costs[k] = -static_cast<double>(shares[k]);
+  double costs[spec::kCostClassesMax];  // of the stack, because this runs for each row
+  const int64_t classes = shape.classes();
+  ESPALIER_CHECK(classes <= spec::kCostClassesMax, std::to_string(classes) + " classes");
+  for (int64_t k = 0; k < classes; ++k) costs[k] = -static_cast<double>(shares[k]);
   for (const spec::CostOfClass& c : shape.costs) {
-    costs[static_cast<size_t>(c.predicted)] += static_cast<double>(shares[c.truth]) * (c.cost - 1);
+    costs[c.predicted] += static_cast<double>(shares[c.truth]) * (c.cost - 1);
   }
-  return std::min_element(costs.begin(), costs.end()) - costs.begin();
+  return std::min_element(costs, costs + classes) - costs;
 }
 
 }  // namespace

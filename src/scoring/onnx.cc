@@ -474,13 +474,7 @@ class Exporter {
     } else {
       shares = Op("Softmax", {z}, {{"axis", int64_t{1}}});
     }
-    std::string score = shares;
-    if (!model_.shape.thresholds.empty()) {
-      std::vector<float> thresholds(model_.shape.thresholds.begin(), model_.shape.thresholds.end());
-      score = Op("Div", {shares, graph_.Floats(thresholds, {1, classes})});
-    }
-    if (!model_.shape.costs.empty()) score = Op("MatMul", {shares, Savings(classes)});
-    const std::string best = Op("ArgMax", {score}, {{"axis", int64_t{1}}});
+    const std::string best = Op("ArgMax", {Scores(shares, classes)}, {{"axis", int64_t{1}}});
     const int64_t all = -1;
     const std::string place = Op("Reshape", {Given(best, classes), graph_.Whole({&all, 1}, {1})});
     Strings names = fitted_.classes;
@@ -490,15 +484,24 @@ class Exporter {
     Output("probabilities", OnnxType::kFloat, classes, Given(shares, FloatNumber(kNoNumber)));
   }
 
+  // Returns [rows, classes], whose largest value is that of the predicted class. Thresholds and
+  // costs decide in double precision, as in model/loss.h.
+  std::string Scores(const std::string& shares, int64_t classes) {
+    const model::NetworkShape& shape = model_.shape;
+    if (shape.decides_plainly()) return shares;
+    const std::string exact = Op("Cast", {shares}, {{"to", kDouble}});
+    if (!shape.costs.empty()) return Op("MatMul", {exact, Savings(classes)});
+    return Op("Div", {exact, graph_.Doubles(shape.thresholds, {1, classes})});
+  }
+
   // Returns [true class, predicted class]: how much less than 1 the prediction costs.
   std::string Savings(int64_t classes) {
-    std::vector<float> savings(static_cast<size_t>(classes * classes));
+    std::vector<double> savings(static_cast<size_t>(classes * classes));
     for (int64_t k = 0; k < classes; ++k) savings[static_cast<size_t>(k * classes + k)] = 1;
     for (const spec::CostOfClass& c : model_.shape.costs) {
-      savings[static_cast<size_t>(c.truth * classes + c.predicted)] =
-          static_cast<float>(1 - c.cost);
+      savings[static_cast<size_t>(c.truth * classes + c.predicted)] = 1 - c.cost;
     }
-    return graph_.Floats(savings, {classes, classes});
+    return graph_.Doubles(savings, {classes, classes});
   }
 
   void AnswerLabels(const std::string& z) {

@@ -176,9 +176,15 @@ std::vector<std::pair<double, double>> Thinned(std::vector<std::pair<double, dou
 
 // Returns the probability above which the model predicts the positive class.
 double ThresholdOf(const model::NetworkShape& shape) {
-  const std::vector<double>& t = shape.thresholds;
-  if (t.size() != 2) return 0.5;
   const auto positive = static_cast<size_t>(shape.positive);
+  std::vector<double> t = shape.thresholds;  // the class with the largest multiple is predicted
+  if (!shape.costs.empty()) {
+    t = {1, 1};
+    // A mistake for a class is as costly as its threshold is high.
+    for (const spec::CostOfClass& c : shape.costs) t[static_cast<size_t>(c.predicted)] = c.cost;
+    if (t[0] + t[1] == 0) t = {0, 1};  // no mistake costs anything: the first class is predicted
+  }
+  if (t.size() != 2) return 0.5;
   return t[positive] / (t[0] + t[1]);
 }
 

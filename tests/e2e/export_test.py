@@ -267,12 +267,14 @@ class ExportTest(EspalierTest):
     def test_costs_decide_the_label_of_predict(self):
         train = self.mixed_csv("train.csv", 700, 1)
         test = self.mixed_csv("test.csv", 300, 2)
-        self.train("costs", {"train": train, "label": "y", "features": self.features()},
-                   {"hidden": [8], "costs": {"c": {"a": 9}, "b": {"a": 4, "c": 0}}})
-        found, expected = self.exported("costs", test), self.predicted("costs", test)
-        self.check_answers(found, expected, [])
-        best = [max("abc", key=lambda name: float(row["probability_" + name])) for row in expected]
-        self.assertNotEqual(best, found["label"])
+        close = {"c": {"a": 100000001, "b": 100000000}}  # equal in float32
+        for name, costs in (("costs", {"c": {"a": 9}, "b": {"a": 4, "c": 0}}), ("close", close)):
+            self.train(name, {"train": train, "label": "y", "features": self.features()},
+                       {"hidden": [8], "costs": costs})
+            found, expected = self.exported(name, test), self.predicted(name, test)
+            self.check_answers(found, expected, [])
+            best = [max("abc", key=lambda k: float(row["probability_" + k])) for row in expected]
+            self.assertNotEqual(best, found["label"])
 
     def test_prediction_intervals_have_the_ends_of_predict(self):
         chance = random.Random(5)

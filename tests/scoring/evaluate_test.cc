@@ -324,6 +324,32 @@ TEST_CASE("curves end in corners, and the area under ROC is the AUC") {
   CHECK(curves.precision_recall.back().second == Approx(yes / 3000));
 }
 
+TEST_CASE("a report draws the threshold of two costs") {
+  const ScoringFixture f;
+  bundle::ModelDocument document = ClassesDocument();
+  document.preprocessing.classes = {"no", "yes"};
+  const std::string csv = f.dir.Put("t.csv", "a,b,answer\n1,2,yes\n3,4,no\n-2,1,yes\n");
+  const auto page = [&](const std::vector<spec::ClassCosts>& costs) {
+    document.job.model.costs.given = costs;
+    const TrainedModel model = f.Model(document);
+    const auto scan = f.Scan(model, {csv}, true);
+    REQUIRE(scan.ok());
+    const auto evaluation = Evaluate(f.Run(model, *scan), false);
+    REQUIRE(evaluation.ok());
+    return ReportHtml({model, *evaluation, "m", "t.csv", ""});
+  };
+  const auto above = [](const std::string& text) {
+    return Catch::Contains("its probability is above " + text + " ");
+  };
+  CHECK_THAT(page({}), above("0.5"));
+  CHECK_THAT(page({{"yes", {{"no", 4}}}}), above("0.2"));
+  CHECK_THAT(page({{"no", {{"yes", 4}}}}), above("0.8"));
+  CHECK_THAT(page({{"no", {{"yes", 3}}}, {"yes", {{"no", 2}}}}), above("0.6"));
+  CHECK_THAT(page({{"no", {{"yes", 0}}}, {"yes", {{"no", 0}}}}), above("1"));
+  document.job.model.positive = "no";
+  CHECK_THAT(page({{"no", {{"yes", 4}}}}), above("0.2"));
+}
+
 TEST_CASE("a report is one page without requests or text as HTML") {
   const ScoringFixture f;
   bundle::ModelDocument document = ClassesDocument();
