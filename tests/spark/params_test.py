@@ -168,6 +168,32 @@ class ParamsTest(daemons.EspalierTest):
                                         name):
                 EspalierClassifier(**{name: value})
 
+    def test_settings_of_another_loss_are_refused(self):
+        for loss in ("mse", "quantile"):
+            with self.assertRaisesRegex(
+                    espalier.InvalidArgumentError,
+                    "^lossHuberDelta: found it with loss %s, expected loss huber" % loss):
+                spec(inputCols=["a"], loss=loss, lossHuberDelta=2)
+
+    def test_a_patience_of_0_never_stops(self):
+        settings = dict(inputCols=["a"], earlyStoppingMetric="loss", earlyStoppingMinDelta=0.1)
+        self.assertNotIn("early_stopping", spec(patience=0, **settings)["train"])
+        self.assertEqual(spec(**settings)["train"]["early_stopping"],
+                         {"metric": "loss", "min_delta": 0.1})
+
+    def test_class_weights_are_a_word_or_a_map(self):
+        for given, found in (("balanced", "balanced"), ({"no": 1, 1.0: 5}, {"no": 1.0, "1.0": 5.0})):
+            made = EspalierClassifier(inputCols=["a"]).setClassWeight(given)
+            job = made.job_spec("classification", "rows", ["a"], "out")
+            self.assertEqual(job["train"]["class_weight"], found)
+        self.assertNotIn("class_weight", spec(inputCols=["a"])["train"])
+        for wrong in (3, {"no": "much"}):
+            with self.assertRaisesRegex(TypeError, "Invalid param value given for param"):
+                EspalierClassifier(classWeight=wrong)
+        made = MultilayerPerceptronClassifier(layers=[4, 3], classWeight="balanced").job_spec(
+            "classification", "rows", ["features"], "out")
+        self.assertEqual(made["train"], {"class_weight": "balanced"})
+
     def test_sparks_perceptron_speaks_in_sparks_words(self):
         trainer = MultilayerPerceptronClassifier(layers=[4, 5, 3], maxIter=7, patience=2,
                                                  thresholds=[1, 2, 3], blockSize=64)

@@ -249,8 +249,8 @@ class EspalierClassifier(_Submitter):
     The label may be a number, as StringIndexer makes it, or text. Params: featuresCol or inputCols,
     categoricalCols with embeddingSizes and hashBuckets, labelCol, weightCol, validationIndicatorCol
     or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize (learning
-    rate), maxIter (epochs), batchSize, patience, warmStart, scale, nulls, seed, coordinator,
-    workDirectory, output, maxWorkers, startTimeout, verbose, job. predictionCol, probabilityCol and
+    rate), maxIter (epochs), batchSize, patience, classWeight, warmStart, scale, nulls, seed,
+    coordinator, workDirectory, output, maxWorkers, startTimeout, verbose, job. predictionCol, probabilityCol and
     rawPredictionCol are the model's. Other scalar keys of the job file are Params too: clipNorm,
     weightDecay, optimizerBeta1, earlyStoppingMetric. ``explainParams()`` describes each of them.
     """

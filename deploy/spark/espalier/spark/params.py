@@ -83,11 +83,21 @@ def put_key(spec: Dict[str, Any], key: str, value: Any) -> Dict[str, Any]:
             at[part], at = inner, inner[word]
         else:
             if isinstance(inner, str):  # a word without settings, or a path alone
-                inner = {} if inner == parts[i + 1] else {"from": inner}
+                inner = _map_of(key, ".".join(parts[:i + 1]), inner, parts[i + 1])
             inner = dict(inner or {})
             at[part] = at = inner
     at[parts[-1]] = value
     return out
+
+
+def _map_of(key: str, above: str, word: str, wanted: str) -> Dict[str, Any]:
+    """Returns the map that stands for a word alone. `wanted`: key in it that is to be set."""
+    if above + ".from" in _NAMED_KEYS:  # a path
+        return {"from": word}
+    if word != wanted:
+        raise InvalidArgumentError("%s: found it with %s %s, expected %s %s. Remove one of them" % (
+            param_name(key), param_name(above), word, param_name(above), wanted))
+    return {}
 
 
 def with_setters(cls: Any) -> Any:
@@ -133,6 +143,13 @@ def _one_or_many(convert: Any) -> Any:
             return [convert(v) for v in TypeConverters.toList(value)]
         return convert(value)
     return of
+
+
+def _class_weight(value: Any) -> Any:
+    """Converts a word, or a map from labels to weights."""
+    if isinstance(value, dict):
+        return {str(label): TypeConverters.toFloat(w) for label, w in value.items()}
+    return TypeConverters.toString(value)
 
 
 def param(name: str, doc: str, convert: Any) -> Any:
@@ -197,6 +214,10 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         _one_or_many(TypeConverters.toFloat))
     loss: Param[str] = param("loss", "loss; empty: cross-entropy for classes, mse for numbers",
                              TypeConverters.toString)
+    classWeight: Param[Any] = param(
+        "classWeight", "weights of the classes in training, in addition to weightCol: balanced, or "
+        "a map such as {'no': 1, 'yes': 5}, with 1 for labels that are not in it; none: no weights",
+        _class_weight)
     optimizer: Param[str] = param(
         "optimizer", "adam, adamw, sgd, momentum, ...; stepSize is its learning rate. A step of gd "
         "or lbfgs uses all rows: see batchSize, and for lbfgs also maxIter and stepSize",
@@ -212,8 +233,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         "at a time, 8192 if not set", TypeConverters.toInt)
     patience: Param[int] = param(
         "patience", "number of evaluations without a better val_loss after which training stops; "
-        "0: never",
-        TypeConverters.toInt)
+        "0: never, whatever the Params earlyStoppingMetric and others are", TypeConverters.toInt)
     validationFraction: Param[float] = param(
         "validationFraction", "share of the rows for validation, in [0, 1), without a "
         "validationIndicatorCol", TypeConverters.toFloat)
@@ -276,9 +296,12 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
             stop = {"metric": "val_loss", "patience": get(self.patience)}
             spec["train"] = {"early_stopping": stop}
         spec = _laid_over(spec, self.training_spec(task))
+        never_stops = self.isSet(self.patience) and not get(self.patience)
         for name, (key, _) in key_params().items():
-            if self.isSet(name):
-                spec = put_key(spec, key, self.getOrDefault(name))
+            if self.isSet(name) and not (never_stops and key.startswith("train.early_stopping.")):
+                spec = put_key(spec, key, get(name))
+        if self.isSet(self.classWeight):
+            spec = put_key(spec, "train.class_weight", get(self.classWeight))
         return _laid_over(spec, more)
 
     def training_spec(self, task: str) -> Dict[str, Any]:
