@@ -175,6 +175,28 @@ std::string TextOf(const spec::Key& key, const T& usual) {
   return text;
 }
 
+// Returns the ranges of the numbers that are written after a word of a struct S:
+// {window: 100000} has " window: at least 8."
+template <typename S>
+std::string BodyRanges() {
+  std::string text;
+  spec::kFields<S>([&](const auto& entry) {
+    using Number = std::remove_cvref_t<decltype(S().*entry.pointer)>;
+    constexpr bool kCount = std::is_same_v<Number, int64_t>;
+    if constexpr (kCount || std::is_same_v<Number, double>) {
+      std::string range = entry.key.body ? RangeOf(entry.key, kCount) : std::string();
+      if (range.empty()) return;
+      range[0] = static_cast<char>(range[0] - 'A' + 'a');
+      if constexpr (requires(S s) { spec::NameOf(s.kind); }) {
+        for (const auto& [kind, word] : spec::Names<decltype(S().kind)>::kAll) {
+          if (entry.key.Belongs(kind)) text += " " + std::string(word) + ": " + range;
+        }
+      }
+    }
+  });
+  return text;
+}
+
 // Appends the texts of the fields of S, which are below `path`, in the order of presentation.
 template <typename S>
 void AddFields(const std::string& path, std::vector<KeyDoc>* out) {
@@ -187,7 +209,9 @@ void AddFields(const std::string& path, std::vector<KeyDoc>* out) {
     auto& [_, docs] = fields.emplace_back(key, std::vector<KeyDoc>());
     const std::string at = key.inlined ? path : PathBelow(path, key.yaml);
     if (key.doc != nullptr) {
-      docs.push_back({at, key.example, TextOf(key, S().*entry.pointer)});
+      std::string text = TextOf(key, S().*entry.pointer);
+      if constexpr (spec::HasFields<Type>) text += BodyRanges<Type>();
+      docs.push_back({at, key.example, std::move(text)});
     }
     if constexpr (spec::HasFields<Type>) {
       const bool kinds = !key.inlined && requires(Type t) { spec::NameOf(t.kind); };

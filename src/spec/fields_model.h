@@ -168,11 +168,12 @@ inline constexpr auto kFields<ModelSpec> = Declare(
     Member(
         &ModelSpec::costs,
         Key("costs")
+            .With(Loss::kSoftmaxCrossEntropy)
             .Later()
             .After("positive")
             .Example("{faulty: {sound: 20}}")
-            .Doc("softmax_cross_entropy: cost of predicting a class, here sound, for rows of "
-                 "another, here faulty. Other mistakes cost 1. The class with the lowest expected "
-                 "cost is predicted. By default the most probable one.")));
+            .Doc("Cost of predicting a class, here sound, for rows of another, here faulty. Other "
+                 "mistakes cost 1. The class with the lowest expected cost is predicted. By "
+                 "default the most probable one.")));
 
 }  // namespace espalier::spec

@@ -112,7 +112,7 @@ inline constexpr auto kFields<ScheduleSpec> = Declare(
            Key("factor")
                .In({0, 1, true, false})
                .For(ScheduleKind::kStep, ScheduleKind::kExponential, ScheduleKind::kPlateau)
-               .Doc("Factor of a reduction.")),
+               .Doc("Factor of a reduction. plateau: below 1.")),
     Member(&ScheduleSpec::final_fraction, Key("final_fraction")
                                               .In({0, 1})
                                               .For(ScheduleKind::kCosine, ScheduleKind::kPolynomial)

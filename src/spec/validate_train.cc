@@ -139,8 +139,6 @@ void CheckCosts(Findings& f, const JobSpec& job) {
   constexpr Bounds kMistakeCost = {0, 1e9};
   const std::vector<ClassCosts>& given = job.model.costs.given;
   const std::string path = "model.costs";
-  f.Expect(given.empty() || EffectiveLoss(job.model) == Loss::kSoftmaxCrossEntropy, path, "costs",
-           "none unless model.loss is softmax_cross_entropy");
   const bool chooses =
       !job.model.thresholds.empty() || job.train.threshold.kind != ThresholdKind::kNone;
   f.Expect(given.empty() || !chooses, path, "costs",

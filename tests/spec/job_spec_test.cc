@@ -86,7 +86,7 @@ TEST_CASE("costs of mistakes are between different classes") {
          j.model.costs.given = {{"a", {{"b", 2}}}};
          j.model.loss = Loss::kBinaryCrossEntropy;
        },
-       "model.costs: found costs ... softmax_cross_entropy"},
+       "model.costs: found a value ... softmax_cross_entropy"},
   });
 }
 
@@ -300,6 +300,21 @@ TEST_CASE("a later field is in the canonical text only if it is set") {
   job.train.mode = TrainMode::kAsync;
   job.train.staleness = 0;
   CHECK(CanonicalText(job).find("train.mode=async\ntrain.staleness=0\n") != std::string::npos);
+}
+
+TEST_CASE("exact folds of earlier versions have other fingerprints") {
+  JobSpec job = GoodJob();
+  job.data.validation.fraction = 0;
+  job.data.validation.exact = true;
+  job.data.validation.of = 5;
+  const auto turns = [&] {
+    return CanonicalText(job).find("data.validation.exact_folds=") != std::string::npos;
+  };
+  CHECK_FALSE(turns());
+  job.data.validation.fold = 2;
+  CHECK(turns());
+  job.data.validation.exact = false;
+  CHECK_FALSE(turns());
 }
 
 TEST_CASE("the fingerprint changes with every other field") {
