@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "src/base/checksum.h"
@@ -133,20 +134,28 @@ std::string ShownValue(std::string_view line) {
   return Printable(value);
 }
 
+std::string_view PathOf(std::string_view line) { return line.substr(0, line.find('=')); }
+
 // Returns, for example, "train.batch: 64 in the checkpoint, 32 in this job" for the first line that
-// differs, or "" if none does.
+// differs, or "" if none does. A field that is in one text only has "nothing" in the other one.
 std::string DifferenceOf(const std::vector<std::string_view>& a,
                          const std::vector<std::string_view>& b) {
-  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    const std::string_view x = i < a.size() ? a[i] : "=nothing";
-    const std::string_view y = i < b.size() ? b[i] : "=nothing";
-    if (x == y) continue;
-    const std::string_view path =
-        (i < b.size() ? y : x).substr(0, (i < b.size() ? y : x).find('='));
-    return Printable(path) + ": " + ShownValue(x) + " in the checkpoint, " + ShownValue(y) +
-           " in this job";
+  size_t i = 0;
+  while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
+  if (i == a.size() && i == b.size()) return {};
+  std::optional<std::string_view> there, here;
+  if (i < a.size()) there = a[i];
+  if (i < b.size()) here = b[i];
+  if (there && here && PathOf(*there) != PathOf(*here)) {
+    const bool known = std::any_of(
+        a.begin(), a.end(), [&](std::string_view line) { return PathOf(line) == PathOf(*here); });
+    (known ? here : there).reset();
   }
-  return {};
+  const auto shown = [](const std::optional<std::string_view>& line) {
+    return line ? ShownValue(*line) : std::string("nothing");
+  };
+  return Printable(PathOf(here ? *here : *there)) + ": " + shown(there) + " in the checkpoint, " +
+         shown(here) + " in this job";
 }
 
 // The first difference of two jobs, by kind; empty: none.

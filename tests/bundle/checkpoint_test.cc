@@ -161,6 +161,12 @@ TEST_CASE("a checkpoint of another job or data is refused") {
   later.job = spec::CanonicalText(longer);
   CHECK_THAT(AcceptedDifferences(cosine, later)->front(),
              Says("... train.epochs: 10 ... 20 ... cosine ... learning rate"));
+  CheckpointDemand with_costs = Demand();
+  spec::JobSpec costly = Job();
+  costly.model.costs.given = {{"a", {{"b", 2}}}};
+  with_costs.job = spec::CanonicalText(costly);
+  CHECK_THAT(message(with_costs),
+             Says("... model.costs.given: nothing in the checkpoint, 1 items in this job ..."));
   CheckpointDemand demand = Demand();
   demand.data_fingerprint = "data-2";
   CHECK_THAT(message(demand),

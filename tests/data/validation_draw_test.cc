@@ -144,6 +144,58 @@ TEST_CASE("exact folds share a class that has few rows in each file") {
   }
 }
 
+// Returns the largest difference between the sizes of exact folds of a part, and checks that each
+// row is in one fold and that the folds have equal shares of each class.
+int64_t DifferenceOfFolds(int64_t of, const std::vector<int32_t>& labels, uint64_t seed) {
+  std::vector<int64_t> sizes;
+  std::vector<int> taken(labels.size());
+  std::map<int32_t, std::pair<int64_t, int64_t>> extremes;  // rows of a class in a fold
+  for (int64_t fold = 0; fold < of; ++fold) {
+    spec::JobSpec job = FoldJob(fold, of, seed);
+    job.data.validation.exact = true;
+    ValidationDraw draw(job, 0);
+    std::map<int32_t, int64_t> rows;
+    for (size_t r = 0; r < labels.size(); ++r) {
+      const bool drawn = draw.Draws(0, labels[r], std::to_string(labels[r]));
+      taken[r] += drawn;
+      rows[labels[r]] += drawn;
+    }
+    sizes.push_back(0);
+    for (const auto& [label, count] : rows) {
+      auto& [least, most] = extremes.try_emplace(label, count, count).first->second;
+      least = std::min(least, count);
+      most = std::max(most, count);
+      sizes.back() += count;
+    }
+  }
+  CHECK(std::count(taken.begin(), taken.end(), 1) == std::ssize(taken));
+  for (const auto& [label, pair] : extremes) CHECK(pair.second - pair.first <= 1);
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  return *most - *least;
+}
+
+TEST_CASE("exact folds of two classes differ by one row at most") {
+  std::mt19937 random(3);
+  for (const int64_t of : {2, 3, 5, 10}) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      std::vector<int32_t> labels(60 + random() % 100);
+      for (int32_t& label : labels) label = random() % 3 == 0;
+      CHECK(DifferenceOfFolds(of, labels, seed) <= 1);
+    }
+  }
+}
+
+TEST_CASE("exact folds of ten classes are about equal") {
+  std::mt19937 random(3);
+  int64_t sum = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    std::vector<int32_t> labels(60 + random() % 100);
+    for (int32_t& label : labels) label = static_cast<int32_t>(random() % 10);
+    sum += DifferenceOfFolds(5, labels, seed);
+  }
+  CHECK(sum < 180);  // about 300 if each class were divided alone
+}
+
 TEST_CASE("classes, parts, files and seeds have different draws") {
   const auto draws = [](uint64_t seed, int32_t file, int64_t part, const std::string& text,
                         int32_t label) {

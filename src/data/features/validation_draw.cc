@@ -49,18 +49,39 @@ bool ValidationDraw::Draws(uint64_t position) const {
   return static_cast<int64_t>(place * static_cast<double>(*validation_.of)) == *validation_.fold;
 }
 
+// Returns the fold of the next row of a class. Each run of the class has one row for each fold.
+int64_t ValidationDraw::ExactFold(Stratum* s) {
+  const int64_t of = *validation_.of;
+  if (s->folds.empty()) {
+    const bool first = s->run == 0;
+    const uint64_t seed = first ? RandomBits(key_, kTurns, s->name)
+                                : RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
+    const plan::KeyedPermutation places(of, seed, 0, 0);
+    const int64_t turn = first ? (static_cast<int64_t>(file_) + s->part) % of * turn_step_ % of : 0;
+    ++s->run;
+    s->folds.resize(static_cast<size_t>(of));
+    for (int64_t fold = 0; fold < of; ++fold) {
+      s->folds[static_cast<size_t>((places.At(fold) + turn) % of)] = static_cast<int16_t>(fold);
+    }
+  }
+  // The first row of a class takes its turn. Other rows go to the smallest fold.
+  const auto smaller = [this](int64_t a, int64_t b) { return FoldRows(a) < FoldRows(b); };
+  const auto next =
+      s->rows == 0 ? s->folds.begin() : std::min_element(s->folds.begin(), s->folds.end(), smaller);
+  const int64_t fold = *next;
+  s->folds.erase(next);
+  ++FoldRows(fold);
+  return fold;
+}
+
 // Begins a run with the next row. A run has at least one row, because the fraction is below 1.
 void ValidationDraw::BeginRun(Stratum* s) const {
   if (validation_.fold) {
-    const int64_t of = *validation_.of;
-    const bool turns = validation_.exact && s->run == 0;
-    const uint64_t seed = turns ? RandomBits(key_, kTurns, s->name)
-                                : RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
-    const plan::KeyedPermutation places(of, seed, 0, 0);
-    const int64_t turn = turns ? (static_cast<int64_t>(file_) + s->part) % of * turn_step_ % of : 0;
+    const uint64_t seed = RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
+    const plan::KeyedPermutation places(*validation_.of, seed, 0, 0);
     ++s->run;
-    s->run_end = s->rows + of;
-    s->drawn = s->rows + (places.At(*validation_.fold) + turn) % of;
+    s->run_end = s->rows + *validation_.of;
+    s->drawn = s->rows + places.At(*validation_.fold);
     return;
   }
   const double place = UnitDouble(RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run)));
@@ -94,6 +115,13 @@ bool ValidationDraw::DrawsOf(int64_t part, int32_t label, std::string_view text)
     const uint64_t bits = RandomBits(key_, file_ << 32 | s.name, static_cast<uint64_t>(part));
     s.key = {static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)};
     s.phase = UnitDouble(RandomBits(s.key, kPhase, 0));
+  }
+  if (validation_.fold && validation_.exact) {
+    if (part != part_) fold_rows_.assign(static_cast<size_t>(*validation_.of), 0);
+    part_ = part;
+    const bool drawn = ExactFold(&s) == *validation_.fold;
+    ++s.rows;
+    return drawn;
   }
   if (s.rows == s.run_end) BeginRun(&s);
   return s.rows++ == s.drawn;

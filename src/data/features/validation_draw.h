@@ -19,7 +19,9 @@
 //
 // With `exact`, the parts and files take turns: the fold of the first row of a class in a part
 // depends on the numbers of the part and of the file. A class with one row in each of `of`
-// successive parts therefore has a row in every fold.
+// successive parts therefore has a row in every fold. The next rows go to the folds with the fewest
+// rows in the part, among those that the run of the class has left. So the sizes of folds differ by
+// one row with one or two classes, and hardly by more with many.
 //
 // In a file with one part, all classes have their share up to one row. In longer files, the
 // rounding errors of the parts are independent. They add up to much less than the error of
@@ -68,8 +70,11 @@ class ValidationDraw {
     double phase = 0;
     int64_t rows = 0;  // rows so far
     int64_t run = 0, run_end = 0, drawn = 0;
+    std::vector<int16_t> folds = {};  // exact folds: those of the run without a row, in its order
   };
   bool DrawsOf(int64_t part, int32_t label, std::string_view text);
+  int64_t ExactFold(Stratum* stratum);
+  int64_t& FoldRows(int64_t fold) { return fold_rows_[static_cast<size_t>(fold)]; }
   void BeginRun(Stratum* stratum) const;
 
   const spec::ValidationSpec& validation_;  // part of a job that outlives this
@@ -80,6 +85,8 @@ class ValidationDraw {
   const PhiloxKey key_;
   std::vector<Stratum> strata_;     // by label
   std::vector<std::string> names_;  // regression: of the strata
+  int64_t part_ = -1;               // exact folds: that of the last row
+  std::vector<int64_t> fold_rows_;  // exact folds: rows of the part, by fold
 };
 
 }  // namespace espalier::data
