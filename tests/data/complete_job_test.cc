@@ -124,6 +124,26 @@ TEST_CASE("a table of few rows keeps all of them") {
   CHECK(job(9'000).data.validation.fraction == 0.1);
 }
 
+TEST_CASE("rows of weight 0 do not count for the preset and the task") {
+  DataFixture f;
+  const auto table = [&](int64_t rows, int64_t weightless) {
+    return Csv("x,y,w", rows + weightless, [&](int64_t i) {
+      return std::to_string(i) + ".5," +
+             (i < rows ? (i % 2 ? "0,1" : "1,1") : std::to_string(i) + ".5,0");
+    });
+  };
+  const auto job = [&](int64_t rows, int64_t weightless) {
+    const std::string yaml =
+        "data: {train: " + f.Train(table(rows, weightless)) + ", label: y, weight: w}\noutput: m\n";
+    const auto completed = JobCompletion::Read(yaml, "job")->Complete(*f.files);
+    REQUIRE(completed.ok());
+    return completed->job;
+  };
+  CHECK(job(49, 30).train.ensemble.fits == 1);
+  CHECK(job(49, 300).model.task == spec::Task::kClassification);
+  CHECK(job(50, 30).train.ensemble.fits == 5);
+}
+
 TEST_CASE("the number of rows is estimated from the first ones") {
   DataFixture f;
   const auto row = [](int64_t i) {

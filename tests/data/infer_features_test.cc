@@ -121,6 +121,31 @@ TEST_CASE("a small table is judged as a whole") {
   CHECK(Types(f.Plan()->schema) == "a categorical");
 }
 
+TEST_CASE("rows of weight 0 are as if absent") {
+  const auto table = [](bool with) {
+    std::string text = "number,constant,date,y,w\n";
+    for (int i = 0; i < 200; ++i) {
+      const std::string y = i % 3 == 0 ? "p" : "q";
+      text += std::to_string(i % 17) + ",u,2024-01-1" + std::to_string(i % 9) + "," + y + ",1\n";
+      if (with) text += "$5,v" + std::to_string(i) + ",late,,0.0\n";
+    }
+    return text;
+  };
+  for (const bool exact : {false, true}) {
+    DataFixture without, with;
+    for (DataFixture* f : {&without, &with}) {
+      f->Train(table(f == &with));
+      f->job.data.weight = std::string("w");
+      f->job.data.validation.fraction = exact ? 0.2 : 0;
+      f->job.data.validation.exact = f->job.data.validation.stratify = exact;
+    }
+    CHECK((with.AllRows() == without.AllRows()));
+    CHECK(Types(with.plan.schema) == Types(without.plan.schema));
+    CHECK(with.plan.schema.left_out.size() == 1);
+    CHECK(with.classes == std::vector<std::string>{"p", "q"});
+  }
+}
+
 TEST_CASE("a large table is judged by blocks from all parts of it") {
   DataFixture f;
   f.Train(Long(2 * kWholeTableBytes, [](double at) { return at < 0.3 ? "1" : "x"; }));

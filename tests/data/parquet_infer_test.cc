@@ -73,6 +73,20 @@ TEST_CASE("Parquet columns without information are left out") {
   CHECK(plan->schema.rules.empty());  // the type of the file is kept
 }
 
+TEST_CASE("Parquet rows of weight 0 are as if absent") {
+  ParquetFixture with, without;
+  with.Write({Json("w", arrow::float64(), "[1, 0, 2, 0, 1]"),
+              Json("text", arrow::utf8(), R"(["1", "$5", "2", null, "4"])"),
+              Json("whole", arrow::int32(), "[1, null, 5, 6, 2]"),
+              Json("y", arrow::float64(), "[1, null, 2, NaN, 3]")},
+             {.group_rows = 2});
+  without.Write(
+      {Json("w", arrow::float64(), "[1, 2, 1]"), Json("text", arrow::utf8(), R"(["1", "2", "4"])"),
+       Json("whole", arrow::int32(), "[1, 5, 2]"), Json("y", arrow::float64(), "[1, 2, 3]")});
+  for (ParquetFixture* f : {&with, &without}) f->job.data.weight = std::string("w");
+  CHECK((with.AllRows() == without.AllRows()));
+}
+
 TEST_CASE("a date format applies to text of Parquet, not to dates") {
   ParquetFixture f;
   f.job.data.features.date_format = "%d/%m/%Y";

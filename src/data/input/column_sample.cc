@@ -4,6 +4,8 @@
 #include <arrow/record_batch.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -12,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/text.h"
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
 #include "src/data/parquet/numbers.h"
@@ -100,6 +103,11 @@ class Sampler {
     sample_.complete = sample_.complete && !failed_;
     sample_.exact = sample_.exact || sample_.complete;
     sample_.rows = sample_.exact ? rows_ : EstimatedRows();
+    if (counted_ < seen_) {  // rows of weight 0 are as if absent
+      sample_.rows = static_cast<int64_t>(
+          std::llround(static_cast<double>(sample_.rows) * static_cast<double>(counted_) /
+                       static_cast<double>(seen_)));
+    }
     return std::move(sample_);
   }
 
@@ -209,6 +217,7 @@ class Sampler {
     const bool sparse = spec::FormatOf(data_, file.path) == spec::DataFormat::kLibsvm;
     const auto reader = input->Records(data_, range, own, kWindowBytes, sparse);
     const size_t fields = sparse ? 1 : own;  // only the label
+    const int weight = sparse ? -1 : PlaceOf(plan_.schema.weight, file);
     compressed_ = compressed_ || input->has_other_length();
     int64_t bytes = 0;
     for (int64_t row = 0; row < block.rows_max && bytes <= block.bytes_max; ++row) {
@@ -224,6 +233,7 @@ class Sampler {
       }
       bytes += reader->position() - reader->record_offset();
       bytes_ += reader->position() - reader->record_offset();
+      if (IsWeightless(*reader, outcome, weight)) continue;
       ++rows_;
       if (outcome != RecordReader::Outcome::kRecord || reader->fields() != own) continue;
       for (size_t i = 0; i < fields; ++i) {
@@ -236,6 +246,25 @@ class Sampler {
     return false;
   }
 
+  // Returns the field of a column of the schema, or -1 if the file does not have it.
+  static int PlaceOf(int32_t column, const spec::InputFile& file) {
+    if (file.columns.empty() || column < 0) return column;
+    const auto at = std::find(file.columns.begin(), file.columns.end(), column);
+    return at == file.columns.end() ? -1 : static_cast<int>(at - file.columns.begin());
+  }
+
+  bool IsZero(std::string_view weight) const {
+    double value = 1;
+    return rules_.ParseNumber(Trimmed(weight), &value) == NumberKind::kNumber && value == 0;
+  }
+
+  // Returns whether a record has the weight 0. `weight`: its field, or -1.
+  bool IsWeightless(const RecordReader& reader, RecordReader::Outcome outcome, int weight) const {
+    return weight >= 0 && outcome == RecordReader::Outcome::kRecord &&
+           reader.fields() > static_cast<size_t>(weight) &&
+           IsZero(reader.field(static_cast<size_t>(weight)));
+  }
+
   // Columns to sample, in the order of the file.
   struct Wanted {
     std::vector<int> columns;     // in the file
@@ -245,6 +274,7 @@ class Sampler {
     std::unique_ptr<storage::ReadableFile> raw;
     std::unique_ptr<ParquetFile> parquet;
     Wanted judged, typed;
+    int weight = -1;  // column of the weights in the file; -1: none
   };
 
   Status SampleParquet() {
@@ -267,7 +297,7 @@ class Sampler {
     for (const size_t file : spread) {
       ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(file, true, typed));
       const size_t blocks = whole ? 1 : std::max<size_t>(1, kBlocks / count);
-      ESPALIER_RETURN_IF_ERROR(AddGroups(*opened.parquet, opened.judged, blocks, whole, &failed_));
+      ESPALIER_RETURN_IF_ERROR(AddGroups(opened, opened.judged, blocks, whole, &failed_));
       ESPALIER_RETURN_IF_ERROR(AddTyped(opened));
     }
     // Columns without values so far take the type of a later file.
@@ -277,11 +307,11 @@ class Sampler {
       ++looked;
       const int64_t rows_before = rows_, bytes_before = bytes_;
       ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(i, false, false));
-      ESPALIER_RETURN_IF_ERROR(AddGroups(*opened.parquet, opened.judged, 1, false, &failed_));
+      ESPALIER_RETURN_IF_ERROR(AddGroups(opened, opened.judged, 1, false, &failed_));
       rows_ = rows_before, bytes_ = bytes_before;
     }
     sample_.complete = whole && !typed_skipped_;
-    sample_.exact = count == files;
+    sample_.exact = count == files && (whole || plan_.schema.weight < 0);
     return {};
   }
 
@@ -303,7 +333,10 @@ class Sampler {
     for (size_t i = 0; i < opened.parquet->columns().size(); ++i) {
       const ParquetColumn& column = opened.parquet->columns()[i];
       const auto place = places.find(column.name);
-      if (place == places.end() || !wanted_[place->second]) continue;
+      if (place == places.end()) continue;
+      const bool weight = static_cast<int32_t>(place->second) == plan_.schema.weight;
+      if (weight && !column.vector) opened.weight = static_cast<int>(i);
+      if (!wanted_[place->second]) continue;
       if (column.family == ColumnFamily::kNull) {
         if (all && !typed_.contains(place->second)) untyped_.insert(place->second);
         if (all) sample_.columns[place->second].AddNulls(RowsOf(*opened.parquet));
@@ -322,10 +355,26 @@ class Sampler {
     return opened;
   }
 
+  // Columns of a batch: those to sample, and the weights.
+  struct BatchPlan {
+    const std::vector<size_t>& sampled;
+    int weight = -1;           // position of the weights; -1: none
+    bool adds_weight = false;  // the weights are not among the columns to sample
+  };
+
   // Adds rows of `blocks` row groups with rows: a block of each, or with `whole` all rows. Sets
   // *failed if the content cannot be read.
-  Status AddGroups(ParquetFile& parquet, const Wanted& wanted, size_t blocks, bool whole,
+  Status AddGroups(const Opened& opened, const Wanted& wanted, size_t blocks, bool whole,
                    bool* failed) {
+    ParquetFile& parquet = *opened.parquet;
+    std::vector<int> columns = wanted.columns;
+    BatchPlan plan{.sampled = wanted.sampled};
+    if (opened.weight >= 0) {
+      const auto at = std::lower_bound(columns.begin(), columns.end(), opened.weight);
+      plan.weight = static_cast<int>(at - columns.begin());
+      plan.adds_weight = at == columns.end() || *at != opened.weight;
+      if (plan.adds_weight) columns.insert(at, opened.weight);
+    }
     std::vector<size_t> groups;
     for (size_t i = 0; i < parquet.groups().size(); ++i) {
       if (parquet.groups()[i].rows > 0) groups.push_back(i);
@@ -339,10 +388,9 @@ class Sampler {
       const size_t group = groups[Spread(i, blocks, groups.size())];
       const int64_t rows = whole ? rows_max : std::min(rows_max, parquet.groups()[group].rows);
       for (const size_t column : wanted.sampled) sample_.columns[column].BeginBlock();
-      const Status read = parquet.ReadFirst(group, wanted.columns, rows,
-                                            [&](const arrow::RecordBatch& batch, int64_t) {
-                                              return AddBatch(batch, wanted.sampled);
-                                            });
+      const Status read = parquet.ReadFirst(
+          group, columns, rows,
+          [&](const arrow::RecordBatch& batch, int64_t) { return AddBatch(batch, plan); });
       *failed = *failed || !read.ok();
       if (!read.ok() && !IsOfContent(read)) return read;
     }
@@ -352,7 +400,7 @@ class Sampler {
   // Adds all rows of the typed columns. If they cannot be read, the profiling pass reports it, and
   // typed columns are not judged.
   Status AddTyped(const Opened& opened) {
-    ESPALIER_RETURN_IF_ERROR(AddGroups(*opened.parquet, opened.typed, 1, true, &typed_failed_));
+    ESPALIER_RETURN_IF_ERROR(AddGroups(opened, opened.typed, 1, true, &typed_failed_));
     if (!typed_failed_) return {};
     for (size_t c = 0; c < sample_.columns.size(); ++c) {
       if (sample_.typed[c]) sample_.columns[c] = ColumnSample();
@@ -365,16 +413,36 @@ class Sampler {
     sample_.columns[column].Add(text, rules_, formatted ? &*format_ : nullptr);
   }
 
-  Status AddBatch(const arrow::RecordBatch& batch, const std::vector<size_t>& sampled) {
+  // Returns the rows of a batch that do not have the weight 0.
+  Result<std::vector<int64_t>> CountedRows(const arrow::RecordBatch& batch, int weight) {
+    std::vector<int64_t> rows;
+    std::unique_ptr<ColumnTexts> weights;
+    if (weight >= 0) {
+      ESPALIER_ASSIGN_OR_RETURN(weights, ColumnTexts::Make(*batch.column(weight)));
+    }
     std::string scratch;
-    for (size_t c = 0; c < sampled.size(); ++c) {
+    for (int64_t r = 0; r < batch.num_rows(); ++r) {
+      const auto text = weights != nullptr ? weights->At(r, &scratch) : std::nullopt;
+      if (!text || !IsZero(*text)) rows.push_back(r);
+    }
+    seen_ += batch.num_rows();
+    counted_ += std::ssize(rows);
+    return rows;
+  }
+
+  Status AddBatch(const arrow::RecordBatch& batch, const BatchPlan& plan) {
+    ESPALIER_ASSIGN_OR_RETURN(const std::vector<int64_t> rows, CountedRows(batch, plan.weight));
+    std::string scratch;
+    for (size_t c = 0; c < plan.sampled.size(); ++c) {
+      const int at = static_cast<int>(c);
+      const bool after = plan.adds_weight && at >= plan.weight;
       ESPALIER_ASSIGN_OR_RETURN(const auto texts,
-                                ColumnTexts::Make(*batch.column(static_cast<int>(c))));
-      for (int64_t r = 0; r < batch.num_rows(); ++r) {
+                                ColumnTexts::Make(*batch.column(at + (after ? 1 : 0))));
+      for (const int64_t r : rows) {
         if (const auto text = texts->At(r, &scratch)) {
-          Add(sampled[c], *text);
+          Add(plan.sampled[c], *text);
         } else {
-          sample_.columns[sampled[c]].AddNull();
+          sample_.columns[plan.sampled[c]].AddNull();
         }
       }
     }
@@ -391,10 +459,11 @@ class Sampler {
   std::optional<DateFormat> format_;
   int64_t total_bytes_ = 0;  // size of the training files
   TableSample sample_;
-  int64_t rows_ = 0, bytes_ = 0;  // what was read; for Parquet, all rows of the files
-  bool failed_ = false;           // a file could not be read to its end
-  bool typed_skipped_ = false;    // typed columns of Parquet were not sampled
-  bool typed_failed_ = false;     // the same for typed columns of Parquet
+  int64_t rows_ = 0, bytes_ = 0;    // what was read; for Parquet, all rows of the files
+  int64_t seen_ = 0, counted_ = 0;  // Parquet: rows that were read, and those with a weight
+  bool failed_ = false;             // a file could not be read to its end
+  bool typed_skipped_ = false;      // typed columns of Parquet were not sampled
+  bool typed_failed_ = false;       // the same for typed columns of Parquet
   bool compressed_ = false;
   std::set<size_t> begun_;            // files read that can only be read from the beginning
   std::set<size_t> typed_, untyped_;  // columns with a type, and columns without one so far

@@ -38,6 +38,8 @@ struct TableSample {
   bool exact = false;
 };
 
+// Rows of weight 0 are as if absent, also in the number of rows.
+//
 // Samples the columns of text and CSV files. In Parquet, samples text, unnamed columns and labels.
 // If a Parquet table is read as a whole, also samples numbers, booleans, dates and timestamps
 // (`typed`). Columns from the names of directories are not sampled.

@@ -37,7 +37,7 @@ ParquetDecoder::ParquetDecoder(const TableSource& table, int32_t file, ParquetPr
 
 void ParquetDecoder::Bad(int64_t row, std::string message, int32_t column, int32_t source,
                          int64_t element) {
-  if (states_[row] == State::kBad) return;
+  if (states_[row] == State::kBad || states_[row] == State::kAbsent) return;
   states_[row] = State::kBad;
   problems_[row] = {std::move(message), column, source, element};
 }
@@ -51,8 +51,8 @@ Status ParquetDecoder::ReadNumbers() {
       words[source] = job_.model.task == spec::Task::kMultilabel;
     }
   }
-  if (projection_.weight >= 0) wanted[projection_.weight] = true;
   numbers_.assign(wanted.size(), {});
+  ESPALIER_RETURN_IF_ERROR(ReadWeights());
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i]) continue;
     const arrow::Array& column = *batch_->column(static_cast<int>(i));
@@ -170,12 +170,18 @@ void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* wha
 }
 
 // Treats rows with weight 0 as absent. For rows that are only evaluated it makes no difference.
-void ParquetDecoder::DropWeightless() {
-  if (role_ == spec::FileRole::kTest) return;
+Status ParquetDecoder::ReadWeights() {
+  if (projection_.weight < 0) return {};
+  const arrow::Array& column = *batch_->column(projection_.weight);
+  ESPALIER_ASSIGN_OR_RETURN(numbers_[projection_.weight],
+                            NumbersOf(column, false, features_.rules()));
+  CheckNumber(projection_.weight, schema_.weight, "weight", true);
+  if (role_ == spec::FileRole::kTest) return {};
   const Numbers& weights = numbers_[projection_.weight];
   for (int64_t r = 0; r < count_; ++r) {
-    if (states_[r] == State::kGood && weights.At(r) == 0) states_[r] = State::kDropped;
+    if (states_[r] == State::kGood && weights.At(r) == 0) states_[r] = State::kAbsent;
   }
+  return {};
 }
 
 Status ParquetDecoder::ReadLabels() {
@@ -198,7 +204,7 @@ Status ParquetDecoder::ReadLabels() {
   std::string scratch;
   const Numbers* whole = texts->whole();
   for (int64_t r = 0; r < count_; ++r) {
-    if (states_[r] == State::kBad) continue;
+    if (states_[r] == State::kBad || states_[r] == State::kAbsent) continue;
     int32_t* small = nullptr;
     if (const double value = whole != nullptr ? whole->At(r) : -1; value >= 0 && value < 256) {
       small = &small_labels_[static_cast<size_t>(value)];
@@ -248,7 +254,7 @@ Status ParquetDecoder::ChooseSets() {
   ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(*batch_->column(source)));
   std::string scratch;
   for (int64_t r = 0; r < count_; ++r) {
-    if (states_[r] == State::kBad) continue;
+    if (states_[r] == State::kBad || states_[r] == State::kAbsent) continue;
     const auto found = texts->At(r, &scratch);
     const std::string_view text = found ? Trimmed(*found) : std::string_view();
     const bool dropped = states_[r] == State::kDropped;
@@ -280,7 +286,7 @@ Status ParquetDecoder::TakeStates() {
   for (int64_t r = 0; r < count_; ++r) {
     if (states_[r] == State::kGood) {
       good_.push_back(r);
-    } else if (states_[r] == State::kDropped) {
+    } else if (states_[r] != State::kBad) {
       unusable_->TakeDropped(
           [&] { return BadInput(DroppedFault()).At({.file = path_, .row = first_row_ + r + 1}); });
     } else {
@@ -301,10 +307,6 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
   ESPALIER_RETURN_IF_ERROR(ReadNumbers());
   CheckFeatures();
   ESPALIER_RETURN_IF_ERROR(ReadLabels());
-  if (projection_.weight >= 0) {
-    CheckNumber(projection_.weight, schema_.weight, "weight", true);
-    DropWeightless();
-  }
   ESPALIER_RETURN_IF_ERROR(ChooseSets());
   ESPALIER_RETURN_IF_ERROR(TakeStates());
   if (Status appended = Append(); !appended.ok()) return appended.At({.file = path_});

@@ -79,7 +79,8 @@ class ParquetDecoder {
     int32_t source = -1;
     int64_t element = -1;
   };
-  enum class State : uint8_t { kGood, kDropped, kBad };
+  // kAbsent: the weight is 0, and the other values do not matter.
+  enum class State : uint8_t { kGood, kDropped, kAbsent, kBad };
 
   Status ReadNumbers();
   void Bad(int64_t row, std::string message, int32_t column, int32_t source, int64_t element = -1);
@@ -89,7 +90,7 @@ class ParquetDecoder {
   void CheckRun(const ParquetProjection::Run& run, const Numbers& numbers);
   void CheckFeature(const ParquetProjection::Run& run, int64_t row, int64_t element, double value);
   void CheckNumber(int32_t source, int32_t column, const char* what, bool is_weight);
-  void DropWeightless();
+  Status ReadWeights();
   Status ReadLabels();
   Status ChooseSets();
   // Collects the rows to append and reports the others.

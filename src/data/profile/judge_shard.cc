@@ -68,6 +68,12 @@ class EvidenceColumn {
   spec::ColumnEvidence found_;
 };
 
+// Returns whether a weight is 0.
+bool IsZero(std::string_view weight, const ValueRules& rules) {
+  double value = 1;
+  return rules.ParseNumber(Trimmed(weight), &value) == NumberKind::kNumber && value == 0;
+}
+
 // Returns the names of the text columns of a Parquet file.
 Result<std::set<std::string>> TextColumns(const storage::FileSystem& files,
                                           const spec::InputFile& file) {
@@ -120,6 +126,7 @@ Result<std::vector<spec::ColumnEvidence>> JudgeShard(const TableSource& table, i
     columns.emplace_back(column, column == label);
   }
   if (kept.empty()) return std::vector<spec::ColumnEvidence>();
+  if (schema.weight >= 0) kept.push_back(schema.weight);
   const ValueRules rules(table.job.data, format == spec::DataFormat::kCsv);
   const ValueRules directory_rules(table.job.data, false);
   std::optional<DateFormat> dates;
@@ -129,6 +136,9 @@ Result<std::vector<spec::ColumnEvidence>> JudgeShard(const TableSource& table, i
     std::string scratch;
     const auto rows = static_cast<int64_t>(piece.slots.size() + piece.rejects.size());
     for (int64_t r = 0; r < rows; ++r) {
+      if (schema.weight >= 0 && IsZero(piece.kept.Text(r, columns.size(), &scratch), rules)) {
+        continue;  // as if absent
+      }
       for (size_t c = 0; c < columns.size(); ++c) {
         const bool in_files = static_cast<size_t>(kept[c]) < own;
         columns[c].Add(piece.kept.Text(r, c, &scratch), in_files ? rules : directory_rules,

@@ -428,16 +428,18 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   if (starts_file && !CheckJoint(reader)) return Outcome::kBad;
   const bool usual = reader.fields() == schema_.names.size() && empty_ < 0;
   if (!usual && !CheckFields(reader)) return Outcome::kBad;
+  if (schema_.weight >= 0) {
+    if (!DecodeWeight(reader)) return Outcome::kBad;
+    // A row with weight 0 is treated as absent, whatever its other values are. For rows that are
+    // only evaluated it makes no difference.
+    if (weight_ == 0 && role_ != spec::FileRole::kTest) return Outcome::kDropped;
+  }
   const bool digits = !sparse_ && type_ == spec::StorageType::kUint8 &&
                       features_.decoded().empty() && features_.rules().plain() &&
                       DecodeDigits(reader);
   if (!digits && !(sparse_ ? DecodeEntries(reader) : DecodeFeatures(reader))) return Outcome::kBad;
   if (!DecodeLabel(reader)) return Outcome::kBad;
-  if (schema_.weight >= 0 && !DecodeWeight(reader)) return Outcome::kBad;
-  // A row with weight 0 is treated as absent. For rows that are only evaluated it makes no
-  // difference.
-  const bool weightless = schema_.weight >= 0 && weight_ == 0 && role_ != spec::FileRole::kTest;
-  const bool drops = (!digits && drops_) || weightless;
+  const bool drops = !digits && drops_;
   if (drops && draw_.by_part()) return Outcome::kDropped;  // before the draw counts it
   const bool divides = draw_.active() || deciding_.active();
   const int set = divides ? SetOf(reader, drops) : static_cast<int>(role_);

@@ -34,6 +34,7 @@ struct RowProblem {
 //   number: inf, or too large for a double, or for a float
 //   where precision is float32                                 bad row
 //   weight: negative                                           bad row
+//   weight: 0, for training and validation                     dropped, whatever its other values
 //   validation mark: other than 0, 1, true, false              bad row
 //   time of validation: neither a date nor a number            bad row
 //   too few or too many fields                                 bad row
