@@ -457,18 +457,23 @@ Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem
   return std::optional(std::move(fit));
 }
 
-std::optional<spec::EarlierColumns> ReadEarlierColumns(const storage::FileSystem& files,
-                                                       const spec::JobSpec& job) {
-  if (!job.train.initial || !job.train.initial->keeps_preprocessing() ||
-      !Wanted("layers.0.bias", job.train.initial->layers)) {
-    return std::nullopt;
-  }
-  const std::string from = WithoutSlash(job.train.initial->from);
+std::optional<spec::EarlierModel> ReadEarlierModel(const storage::FileSystem& files,
+                                                   const spec::JobSpec& job) {
+  if (!job.train.initial || job.train.initial->spark) return std::nullopt;
+  const spec::InitialSpec& initial = *job.train.initial;
+  const std::string from = WithoutSlash(initial.from);
   const auto text = files.ReadAll(from + "/" + kModelFile, kModelJsonBytesMax);
   if (!text.ok()) return std::nullopt;
   auto document = DecodeModelJson(*text);
   if (!document.ok()) return std::nullopt;
-  spec::EarlierColumns earlier{.schema = std::move(document->schema)};
+  const spec::ModelSpec& model = document->job.model;
+  const auto wanted = [&](size_t layer) {
+    return Wanted("layers." + std::to_string(layer) + ".bias", initial.layers);
+  };
+  spec::EarlierModel earlier{.schema = std::move(document->schema)};
+  earlier.columns = initial.keeps_preprocessing() && wanted(0);
+  if (wanted(model.hidden.size())) earlier.task = model.task;
+  earlier.scaling_layer = model.scaling_layer && initial.layers.empty();
   for (size_t i = 0; i < earlier.schema.features.size(); ++i) {
     const spec::FeatureRule rule = earlier.schema.rule(i);
     earlier.options.push_back(spec::OptionsOf(document->job.data.features, rule));

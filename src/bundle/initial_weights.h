@@ -45,10 +45,10 @@ Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileS
 Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem& files,
                                                        const spec::JobSpec& job);
 
-// Returns the columns of the model at train.initial if the job keeps their preprocessing. Absent
-// for a checkpoint, which does not name its columns, and as for ReadEarlierFit. A model that cannot
-// be read is absent too, because ReadInitialWeights reports it.
-std::optional<spec::EarlierColumns> ReadEarlierColumns(const storage::FileSystem& files,
-                                                       const spec::JobSpec& job);
+// Returns the parts of the model at train.initial that decide about the job. Absent for weights
+// alone and for a checkpoint, which does not name its columns. A model that cannot be read is absent
+// too, because ReadInitialWeights reports it.
+std::optional<spec::EarlierModel> ReadEarlierModel(const storage::FileSystem& files,
+                                                   const spec::JobSpec& job);
 
 }  // namespace espalier::bundle

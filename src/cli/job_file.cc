@@ -129,7 +129,7 @@ JobOverrides OverridesOf(const CliOptions& options) {
 Result<data::JobCompletion::Completed> CompleteLocally(const storage::FileSystem& files,
                                                        const JobFile& file) {
   ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(file.yaml, "job"));
-  const auto earlier = bundle::ReadEarlierColumns(files, completion.job());
+  const auto earlier = bundle::ReadEarlierModel(files, completion.job());
   return completion.Complete(files, earlier ? &*earlier : nullptr);
 }
 

@@ -134,7 +134,7 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
   spec::JobSpec job = run.spec;
   if (job.preset != spec::Preset::kNone) {  // the values that it fills depend on the table
     ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(run.yaml, "job"));
-    const auto earlier = bundle::ReadEarlierColumns(files, completion.job());
+    const auto earlier = bundle::ReadEarlierModel(files, completion.job());
     ESPALIER_ASSIGN_OR_RETURN(auto completed,
                               completion.Complete(files, earlier ? &*earlier : nullptr));
     job = std::move(completed.job);

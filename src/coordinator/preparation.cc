@@ -103,7 +103,7 @@ Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
   ESPALIER_ASSIGN_OR_RETURN(std::string place, PlaceOf(asked.output.path, storage));
   ESPALIER_RETURN_IF_ERROR(bundle::CheckOutput(*files, asked.output));
   ESPALIER_RETURN_IF_ERROR(Probe(asked.output, request, storage));
-  const auto earlier = bundle::ReadEarlierColumns(*files, asked);
+  const auto earlier = bundle::ReadEarlierModel(*files, asked);
   ESPALIER_ASSIGN_OR_RETURN(data::JobCompletion::Completed completed,
                             completion.Complete(*files, earlier ? &*earlier : nullptr));
   const spec::JobSpec& job = completed.job;

@@ -294,10 +294,13 @@ struct EarlierFit {
   bool answers = false;
 };
 
-// The columns of an earlier model whose preprocessing a job keeps.
-struct EarlierColumns {
+// The parts of the model at train.initial that decide about a job.
+struct EarlierModel {
   Schema schema;
   std::vector<FeatureOptions> options = {};  // one per feature of the schema
+  bool columns = true;                       // the job keeps its columns
+  std::optional<Task> task = {};             // the job takes its last layer
+  bool scaling_layer = false;                // the job takes this layer
 };
 
 // Cost of predicting one class for a row of another one, by their positions.

@@ -37,7 +37,7 @@ class KeptJob {
         "data: {train: " + f.Train(table) + ", label: y" + features + "}\noutput: m\n";
     auto completion = JobCompletion::Read(yaml, "job.yaml");
     REQUIRE(completion.ok());
-    spec::EarlierColumns earlier;
+    spec::EarlierModel earlier;
     if (keeps) {
       const KeptJob model(Table(model_row), false, model_features);
       earlier.schema = model.completed.input.schema;
@@ -156,13 +156,40 @@ TEST_CASE("dates keep the format of the model") {
   CHECK(given.completed.job.data.features.groups.empty());
 }
 
+TEST_CASE("the task and the scaling layer of the model are kept") {
+  DataFixture f;
+  std::string table = "x,y\n";
+  for (int64_t i = 0; i < 300; ++i) {
+    table += std::to_string(i * 7 % 100) + "," + std::to_string(i % 3) + "\n";
+  }
+  const spec::EarlierModel earlier = {
+      .schema = {}, .columns = false, .task = spec::Task::kRegression, .scaling_layer = true};
+  const auto job = [&](const std::string& more) {
+    const std::string yaml = "data: {train: " + f.Train(table) + ", label: y}\noutput: m\n" + more;
+    const auto completion = JobCompletion::Read(yaml, "job.yaml");
+    REQUIRE(completion.ok());
+    const auto completed = completion->Complete(*f.files, &earlier);
+    INFO(completed.status().ToString());
+    REQUIRE(completed.ok());
+    CHECK(JobCompletion::Read(completed->asked, "job").ok());
+    return *completed;
+  };
+  const JobCompletion::Completed kept = job("train: {optimizer: sgd}\n");
+  CHECK(kept.job.model.task == spec::Task::kRegression);
+  CHECK(kept.job.model.scaling_layer);
+  REQUIRE(!kept.input.notes.empty());
+  CHECK_THAT(kept.input.notes.back(), Says("the task is regression ... train.initial"));
+  CHECK(job("model: {task: classification}\n").job.model.task == spec::Task::kClassification);
+  CHECK_FALSE(job("model: {scaling_layer: false}\n").job.model.scaling_layer);
+}
+
 // A plan of text columns that a part of the rows shows to be numbers or categories.
 struct WideTable {
   // `kept`: columns whose names have 30 characters; `types`: type of a column.
   Result<KeptColumns> Kept(int64_t columns,
                            const std::function<spec::FeatureType(int64_t)>& type) const {
     spec::InputPlan plan;
-    spec::EarlierColumns earlier;
+    spec::EarlierModel earlier;
     FeatureFindings findings{.provisional = true};
     plan.files.push_back({.path = "a.csv"});
     for (int64_t i = 0; i < columns; ++i) {

@@ -133,8 +133,23 @@ Result<JobCompletion> JobCompletion::Read(std::string_view yaml_text,
   return JobCompletion(std::string(yaml_text), std::move(request), std::move(filled.job));
 }
 
-Result<JobCompletion::Completed> JobCompletion::Complete(
-    const storage::FileSystem& files, const spec::EarlierColumns* earlier) const {
+Result<JobCompletion::Completed> JobCompletion::Complete(const storage::FileSystem& files,
+                                                         const spec::EarlierModel* earlier) const {
+  if (earlier != nullptr) {
+    const bool task_open = request_.preset() != spec::Preset::kNone && !request_.task();
+    ESPALIER_ASSIGN_OR_RETURN(KeptColumns kept, KeepNetwork(*earlier, likely_, task_open, text_));
+    if (!kept.yaml.empty()) {
+      ESPALIER_ASSIGN_OR_RETURN(const JobCompletion changed, Read(kept.yaml, "job"));
+      ESPALIER_ASSIGN_OR_RETURN(Completed completed, changed.Complete(files, earlier));
+      std::move(kept.notes.begin(), kept.notes.end(), std::back_inserter(completed.input.notes));
+      return completed;
+    }
+  }
+  return CompleteColumns(files, earlier);
+}
+
+Result<JobCompletion::Completed> JobCompletion::CompleteColumns(
+    const storage::FileSystem& files, const spec::EarlierModel* earlier) const {
   ESPALIER_ASSIGN_OR_RETURN(spec::InputPlan plan,
                             PlanTable(files, likely_.data, likely_.data.shard_bytes));
   ESPALIER_ASSIGN_OR_RETURN(FeatureFindings findings, FindFeatures(files, likely_.data, plan));

@@ -37,11 +37,10 @@ class JobCompletion {
     // Returns whether the profiling pass must decide more (see Judge).
     bool open() const { return input.provisional || job.data.validation.seeks_bounds(); }
   };
-  // Lists the files and reads the first rows and their labels. `earlier`: columns of the model at
-  // train.initial that the job keeps (input/keep_columns.h), or nullptr. The new rows do not
-  // decide about these columns. Errors: as PlanInput and config::ParseJob.
+  // Lists the files and reads the first rows and their labels. `earlier`: the model at train.initial,
+  // or nullptr. It decides about the columns and the task (input/keep_columns.h). Errors: as PlanInput and config::ParseJob.
   Result<Completed> Complete(const storage::FileSystem& files,
-                             const spec::EarlierColumns* earlier = nullptr) const;
+                             const spec::EarlierModel* earlier = nullptr) const;
 
   // Completes an open job from the profiles of all shards. JudgeTable judges a provisional plan,
   // and ChooseBounds finds the validation rows of `group` or `time`.
@@ -58,6 +57,9 @@ class JobCompletion {
   static Status BoundValidation(const spec::JobSpec& job,
                                 std::span<const spec::ShardProfile> profiles, Completed* completed);
 
+  // Completes the job for its table.
+  Result<Completed> CompleteColumns(const storage::FileSystem& files,
+                                    const spec::EarlierModel* earlier) const;
   // Completes the job for a plan with its columns.
   Result<Completed> CompletePlan(const storage::FileSystem& files, spec::InputPlan plan) const;
 

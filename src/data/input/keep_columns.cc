@@ -82,7 +82,7 @@ YamlNode GroupOf(const spec::FeatureOptions& options) {
 
 // Returns the options of each column of the earlier model, by name. Scales and values for nulls are
 // not among them: the job keeps those of the earlier model, or sets them for all columns.
-std::map<std::string, spec::FeatureOptions> OptionsByName(const spec::EarlierColumns& earlier) {
+std::map<std::string, spec::FeatureOptions> OptionsByName(const spec::EarlierModel& earlier) {
   std::map<std::string, spec::FeatureOptions> columns;
   for (size_t i = 0; i < earlier.schema.features.size(); ++i) {
     const auto column = static_cast<size_t>(earlier.schema.features[i]);
@@ -113,7 +113,7 @@ bool HasPositions(const spec::InputPlan& plan) {
 class Keeper {
  public:
   Keeper(const spec::DataSpec& data, const spec::InputPlan& plan, const FeatureFindings& findings,
-         const spec::EarlierColumns& earlier)
+         const spec::EarlierModel& earlier)
       : data_(data),
         plan_(plan),
         findings_(findings),
@@ -256,10 +256,31 @@ class Keeper {
 }  // namespace
 
 Result<KeptColumns> KeepColumns(const spec::DataSpec& data, const spec::InputPlan& plan,
-                                const FeatureFindings& findings,
-                                const spec::EarlierColumns& earlier, const std::string& yaml) {
-  if (!IsAuto(data.features, plan.schema.names)) return KeptColumns();
+                                const FeatureFindings& findings, const spec::EarlierModel& earlier,
+                                const std::string& yaml) {
+  if (!earlier.columns || !IsAuto(data.features, plan.schema.names)) return KeptColumns();
   return Keeper(data, plan, findings, earlier).Run(yaml);
+}
+
+Result<KeptColumns> KeepNetwork(const spec::EarlierModel& earlier, const spec::JobSpec& job,
+                                bool task_open, const std::string& yaml) {
+  KeptColumns kept;
+  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, config::ParseYaml(yaml, "job"));
+  if (root.Find("compat") != nullptr) return kept;  // it describes the network
+  YamlNode& model = MapAt(root, "model");
+  const bool keeps_task = task_open && earlier.task && !job.data.label.empty() &&
+                          *earlier.task != spec::Task::kAutoencoder;
+  if (keeps_task) {
+    const std::string word = spec::NameOf(*earlier.task);
+    std::erase_if(model.entries, [](const auto& entry) { return entry.first.text == "task"; });
+    Add(model, "task", ScalarNode(word));
+    kept.notes.push_back("the task is " + word + " as in the model of train.initial");
+  }
+  const bool keeps_scaling =
+      earlier.scaling_layer && !job.model.scaling_layer && model.Find("scaling_layer") == nullptr;
+  if (keeps_scaling) Add(model, "scaling_layer", ScalarNode("true"));
+  if (keeps_task || keeps_scaling) kept.yaml = config::EmitYaml(root);
+  return kept;
 }
 
 }  // namespace espalier::data

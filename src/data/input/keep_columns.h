@@ -1,5 +1,5 @@
-// Keeps the columns of an earlier model in a job with `features: auto` and train.initial. The
-// weights of that model belong to its columns, so the new rows do not decide about them again.
+// Keeps the columns of an earlier model in a job with `features: auto` and train.initial, and its
+// task. The weights of that model belong to them, so the new rows do not decide about them again.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -29,7 +29,12 @@ struct KeptColumns {
 // Writes runs of columns as ranges of positions if the job would otherwise be too long. A job that
 // remains too long is unchanged, with a note. REQUIRES: the schema of `plan` is undecided.
 Result<KeptColumns> KeepColumns(const spec::DataSpec& data, const spec::InputPlan& plan,
-                                const FeatureFindings& findings,
-                                const spec::EarlierColumns& earlier, const std::string& yaml);
+                                const FeatureFindings& findings, const spec::EarlierModel& earlier,
+                                const std::string& yaml);
+
+// Returns the job `yaml` with the task and the scaling layer of the earlier model, if they are open.
+// `task_open`: the labels would decide the task.
+Result<KeptColumns> KeepNetwork(const spec::EarlierModel& earlier, const spec::JobSpec& job,
+                                bool task_open, const std::string& yaml);
 
 }  // namespace espalier::data
