@@ -348,6 +348,13 @@ std::string InNumpy(const ModelDocument& d) {
   return code + AnswerInPython(d) + "```\n";
 }
 
+// Returns a sentence on the epochs of the weights, if they are not the last ones.
+std::string BestEpochs(const ModelDocument& d) {
+  std::string text;
+  for (const double epoch : d.best_epochs) text += (text.empty() ? "" : ", ") + Rounded(epoch);
+  return text.empty() ? text : " The weights are those after epoch " + text + ".";
+}
+
 }  // namespace
 
 std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors) {
@@ -358,7 +365,7 @@ std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors
       spec::NameOf(d.job.model.task) +
       ", trained by Espalier: " + (d.fits > 1 ? std::to_string(d.fits) + " networks of " : "") +
       Layers(d) + " units, " + Counted(parameters, "parameter") + ", " + Counted(d.steps, "step") +
-      ", " + Rounded(d.epochs) + (d.epochs == 1 ? " epoch.\n\n" : " epochs.\n\n");
+      ", " + Rounded(d.epochs) + (d.epochs == 1 ? " epoch." : " epochs.") + BestEpochs(d) + "\n\n";
   out += "| rows | count | result |\n|---|---|---|\n" + MetricsLine("training", d.train);
   if (d.validation) out += MetricsLine("validation", *d.validation);
   if (d.test) out += MetricsLine("test", *d.test);

@@ -224,7 +224,7 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
     for (size_t k = 0; k < r.best_epochs.size(); ++k) {
       text += (k > 0 ? ", " : "") + FormatEpochs(r.best_epochs[k]);
     }
-    text += r.fits > 1 ? "\n" : ", the best by the validation rows\n";
+    text += r.fits > 1 ? "\n" : ", those of the best evaluation\n";
   }
   text += ThresholdText(r) + IntervalsText(r);
   for (const std::string& a : r.accepted) {

@@ -357,6 +357,18 @@ TEST_CASE("a bundle is four files that depend on the weights only") {
   CHECK(MakeBundle(d, Tensors(), flat.data(), ElementType::kFloat32, {}).files == bundle.files);
 }
 
+TEST_CASE("a bundle's README states the epochs of its weights") {
+  ModelDocument d = Document();
+  const auto says = [&](const char* text) {
+    return BundleReadme(d, Tensors()).find(text) != std::string::npos;
+  };
+  CHECK(says(", 2.5 epochs.\n"));
+  d.best_epochs = {2};
+  CHECK(says(", 2.5 epochs. The weights are those after epoch 2.\n"));
+  d.best_epochs = {7, 12};
+  CHECK(says("The weights are those after epoch 7, 12.\n"));
+}
+
 TEST_CASE("a bundle's README escapes all text") {
   const std::string hostile = "<img src=x onerror=alert(1)> [a](javascript:b) `c` {onclick=d} &lt;";
   ModelDocument d = Document();

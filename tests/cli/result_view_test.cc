@@ -57,7 +57,8 @@ TEST_CASE("a regression's result shows rmse, mae and r2") {
 TEST_CASE("epochs of the weights have at most two decimals") {
   spec::JobSnapshot job = SucceededJob();
   job.trained()->best_epochs = {46.26315789473684};
-  CHECK_THAT(ResultText(job, 0), Catch::Contains("the weights are those after epoch 46.26, the"));
+  CHECK_THAT(ResultText(job, 0),
+             Catch::Contains("the weights are those after epoch 46.26, those of"));
   job.trained()->best_epochs = {22, 23.5};
   job.trained()->fits = 2;
   CHECK_THAT(ResultText(job, 0), Catch::Contains("with the weights after epoch 22, 23.50\n"));
