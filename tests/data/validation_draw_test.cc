@@ -404,6 +404,17 @@ TEST_CASE("many classes without training rows have one note") {
   CHECK(profile->warnings.front().find("classes have no training row ('r") != std::string::npos);
 }
 
+TEST_CASE("a class with a single row stays in training, with a note") {
+  DataFixture f;
+  f.Train(Labelled({"a", "b"}, {"rare"}));
+  f.job.data.validation = {.fraction = 0.2, .stratify = true, .exact = true};
+  const auto profile = f.Profile();
+  REQUIRE(profile.status().ToString() == "OK");
+  CHECK(profile->preprocessing.classes.size() == 3);
+  REQUIRE(!profile->warnings.empty());
+  CHECK(profile->warnings.front().find("a single row ('rare')") != std::string::npos);
+}
+
 TEST_CASE("a fold that leaves one class in training fails") {
   for (int64_t fold = 0; fold < 3; ++fold) {
     DataFixture f;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "src/base/text.h"
 #include "src/data/features/class_weights.h"
@@ -24,7 +25,7 @@
 namespace espalier::data {
 namespace {
 
-constexpr size_t kClassesNamed = 3;  // in the note on classes without training rows
+constexpr size_t kClassesNamed = 3;  // in a note on classes
 // Minimum number of training rows of which CheckClasses asks whether labels repeat.
 constexpr int64_t kClassRowsMin = 20;
 
@@ -59,7 +60,7 @@ class Merger {
     }
     result_.data_fingerprint = DataFingerprint(plan_, result_, sampled_, respelt_);
     result_.warnings = FindWarnings({plan_, job_, result_.train_rows, labels_, alike_, probe_});
-    for (const std::string& note : {untrained_, written_}) {
+    for (const std::string& note : {single_, untrained_, written_}) {
       if (!note.empty()) result_.warnings.insert(result_.warnings.begin(), note);
     }
     return std::move(result_);
@@ -395,18 +396,44 @@ class Merger {
     });
     if (untrained.empty()) return;
     int64_t rows = 0;
-    std::string names;
-    size_t named = 0;
+    std::vector<std::string> names;
     for (const auto& [text, count] : untrained) {
       rows += count;
-      if (named++ < kClassesNamed) names += (names.empty() ? "" : ", ") + Quoted(text);
+      names.push_back(text);
     }
-    if (untrained.size() > kClassesNamed) names += ", ...";
     const bool one = untrained.size() == 1;
     untrained_ = HumanCount(untrained.size()) + (one ? " class has" : " classes have") +
-                 " no training row (" + names + "): " + (one ? "its " : "their ") +
+                 " no training row (" + ShownClasses(names) + "): " + (one ? "its " : "their ") +
                  HumanCount(rows) +
                  (rows == 1 ? " row is a validation row" : " rows are validation rows");
+  }
+
+  // Records the classes with a single row, which is a training row.
+  void NoteSingle() {
+    const std::vector<std::string>& classes = result_.preprocessing.classes;
+    const ClassIndex index(classes);
+    std::set<std::string> single;
+    for (const std::string& text : classes) {
+      if (labels_.at(text) == 1) single.insert(text);
+    }
+    ForDrawnLabels([&](const std::string& text, int64_t) {
+      const int32_t at = index.Of(text);
+      if (at >= 0) single.erase(classes[static_cast<size_t>(at)]);
+    });
+    if (single.empty()) return;
+    const bool one = single.size() == 1;
+    single_ = HumanCount(single.size()) +
+              (one ? " class has a single row (" : " classes have a single row each (") +
+              ShownClasses({single.begin(), single.end()}) +
+              "), which stays in training: no validation row measures " + (one ? "it" : "them");
+  }
+
+  static std::string ShownClasses(const std::vector<std::string>& classes) {
+    std::string names;
+    for (size_t i = 0; i < std::min(classes.size(), kClassesNamed); ++i) {
+      names += (i == 0 ? "" : ", ") + Quoted(classes[i]);
+    }
+    return names + (classes.size() > kClassesNamed ? ", ..." : "");
   }
 
   bool EarlierHas(const std::string& label) const {
@@ -453,6 +480,7 @@ class Merger {
       });
     }
     NoteUntrained();
+    if (validation.draws()) NoteSingle();
     if (const auto positive = PositiveClass(job_, classes); !positive.ok()) {
       return positive.status().At(AtLabel());
     }
@@ -560,6 +588,7 @@ class Merger {
   std::vector<spec::ColumnStats> features_, targets_;
   std::vector<std::vector<double>> sampled_targets_;  // ascending values of each target
   std::map<std::string, int64_t> labels_;             // training rows by class
+  std::string single_;                                // note on classes with a single row
   std::string untrained_;                             // note on classes without training rows
   std::string written_;  // note on classes that are written as numbers or dates
   std::vector<std::map<std::string, int64_t>> categories_;
