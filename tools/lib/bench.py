@@ -10,7 +10,7 @@
   (f) job       whole MNIST job with 2 workers: wall time, memory of all processes
   (g) recovery  length of a pause in the training of MNIST when workers or the coordinator are
                 killed, hosts are cut off, or workers join and leave (up to 30 times each)
-  (h) tls       step with 2 x 1 and certificates, compared with plain text
+  (h) tls       step with 2 x 1 and certificates, compared with plain text in pairs
   (i) quality   test errors of the presets on nine real tables, compared with LightGBM, CatBoost,
                 scikit-learn's perceptron and a job of four keys (20 minutes; --quick: 5)
   (j) yarn      containers of workers are killed while MNIST trains from HDFS: time until the other
