@@ -81,9 +81,9 @@ std::string CanonicalText(const JobSpec& job) {
   if (train.initial) train.initial->from = WithoutAddress(train.initial->from);
   Canon canon;
   canon.Write("data", data);
-  // Earlier versions draw these folds differently (data/features/validation_draw.h).
-  if (data.validation.fold && data.validation.exact) {
-    canon.Write("data.validation.exact_folds", std::string("balanced"));
+  // Earlier versions draw these rows differently (data/features/validation_draw.h).
+  if (data.validation.exact && (data.validation.fold || data.validation.stratify)) {
+    canon.Write("data.validation.shares", std::string("balanced"));
   }
   canon.Write("model", job.model);
   canon.Write("train", train);

@@ -60,6 +60,33 @@ TEST_CASE("exact shares hold for all rows; single rows are not drawn") {
   }
 }
 
+TEST_CASE("exact shares of classes add up to that of all rows") {
+  std::mt19937 random(3);
+  for (const double fraction : {0.1, 0.15, 0.2, 1.0 / 3}) {
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      spec::JobSpec job = Job(fraction, seed);
+      job.data.validation.exact = true;
+      ValidationDraw draw(job, 0);
+      std::map<int32_t, std::pair<int64_t, int64_t>> classes;  // rows, and those drawn
+      int64_t drawn = 0;
+      for (int row = 1; row <= 150; ++row) {
+        const int32_t label = random() % 3 == 0;
+        const bool takes = draw.Draws(0, label, std::to_string(label));
+        auto& [rows, of_class] = classes[label];
+        if (rows == 0) CHECK(!takes);
+        ++rows;
+        of_class += takes;
+        drawn += takes;
+      }
+      CHECK(std::fabs(static_cast<double>(drawn) - fraction * 150) < 1);
+      for (const auto& [label, pair] : classes) {
+        const double share = fraction * static_cast<double>(pair.first);
+        CHECK(std::fabs(static_cast<double>(pair.second) - share) < 1.0001);
+      }
+    }
+  }
+}
+
 TEST_CASE("each place in a part is drawn with the given probability") {
   const double fraction = 0.25;
   std::vector<int> drawn(40);

@@ -302,19 +302,22 @@ TEST_CASE("a later field is in the canonical text only if it is set") {
   CHECK(CanonicalText(job).find("train.mode=async\ntrain.staleness=0\n") != std::string::npos);
 }
 
-TEST_CASE("exact folds of earlier versions have other fingerprints") {
+TEST_CASE("exact shares of earlier versions have other fingerprints") {
   JobSpec job = GoodJob();
-  job.data.validation.fraction = 0;
-  job.data.validation.exact = true;
-  job.data.validation.of = 5;
-  const auto turns = [&] {
-    return CanonicalText(job).find("data.validation.exact_folds=") != std::string::npos;
+  ValidationSpec& validation = job.data.validation;
+  validation = {.fraction = 0.1, .exact = true};
+  const auto balanced = [&] {
+    return CanonicalText(job).find("data.validation.shares=") != std::string::npos;
   };
-  CHECK_FALSE(turns());
-  job.data.validation.fold = 2;
-  CHECK(turns());
-  job.data.validation.exact = false;
-  CHECK_FALSE(turns());
+  CHECK_FALSE(balanced());
+  validation.stratify = true;
+  CHECK(balanced());
+  validation.exact = false;
+  CHECK_FALSE(balanced());
+  validation = {.fold = 2, .of = 5, .exact = true};
+  CHECK(balanced());
+  validation.exact = false;
+  CHECK_FALSE(balanced());
 }
 
 TEST_CASE("the fingerprint changes with every other field") {

@@ -11,7 +11,7 @@ namespace espalier::data {
 namespace {
 
 // Purposes of the random numbers of a stratum.
-constexpr uint64_t kPhase = 0, kPlace = 1;
+constexpr uint64_t kPhase = 0, kPlace = 1, kLaterPlace = 2;
 // Purpose of the random numbers of a class. Other numbers of key_ have the file in this place.
 constexpr uint64_t kTurns = uint64_t{1} << 63;
 constexpr double kFar = 0x1p62;  // no file has this many rows
@@ -94,6 +94,23 @@ void ValidationDraw::BeginRun(Stratum* s) const {
   s->drawn = begin + static_cast<int64_t>(place * static_cast<double>(s->run_end - begin));
 }
 
+// Returns whether the next row of a class is drawn, so that all rows of the part have the share too.
+bool ValidationDraw::DrawsBalanced(Stratum* s) {
+  if (s->drawn < s->rows) return false;  // the run has its row
+  const double missing =
+      fraction_ * static_cast<double>(part_rows_) - static_cast<double>(part_drawn_);
+  const bool spared = s->rows == 0 && s->run_end > 1;
+  if (missing >= 1 && !spared) s->drawn = s->rows;
+  const int64_t begin = s->rows + 1;
+  if (missing <= 0 && s->drawn == s->rows && begin < s->run_end) {
+    const double place = UnitDouble(RandomBits(s->key, kLaterPlace, static_cast<uint64_t>(begin)));
+    s->drawn = begin + static_cast<int64_t>(place * static_cast<double>(s->run_end - begin));
+  }
+  const bool drawn = s->drawn == s->rows;
+  part_drawn_ += drawn;
+  return drawn;
+}
+
 bool ValidationDraw::Draws(int64_t part, int32_t label, std::string_view text) {
   return stratified_ ? DrawsOf(part, label, text) : DrawsOf(part, 0, {});
 }
@@ -116,15 +133,21 @@ bool ValidationDraw::DrawsOf(int64_t part, int32_t label, std::string_view text)
     s.key = {static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)};
     s.phase = UnitDouble(RandomBits(s.key, kPhase, 0));
   }
-  if (validation_.fold && validation_.exact) {
-    if (part != part_) fold_rows_.assign(static_cast<size_t>(*validation_.of), 0);
+  if (part != part_) {
     part_ = part;
-    const bool drawn = ExactFold(&s) == *validation_.fold;
-    ++s.rows;
-    return drawn;
+    part_rows_ = part_drawn_ = 0;
+    fold_rows_.assign(static_cast<size_t>(validation_.of.value_or(0)), 0);
   }
-  if (s.rows == s.run_end) BeginRun(&s);
-  return s.rows++ == s.drawn;
+  ++part_rows_;
+  bool drawn = false;
+  if (validation_.fold && validation_.exact) {
+    drawn = ExactFold(&s) == *validation_.fold;
+  } else {
+    if (s.rows == s.run_end) BeginRun(&s);
+    drawn = validation_.exact && stratified_ ? DrawsBalanced(&s) : s.rows == s.drawn;
+  }
+  ++s.rows;
+  return drawn;
 }
 
 }  // namespace espalier::data

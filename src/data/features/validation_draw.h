@@ -23,6 +23,10 @@
 // rows in the part, among those that the run of the class has left. So the sizes of folds differ by
 // one row with one or two classes, and hardly by more with many.
 //
+// With `exact` and `stratify`, a class draws earlier if the part misses a row, and later if it has
+// one too many, within its run. So the share of all rows is exact too with one or two classes, and
+// hardly more than one row off with many.
+//
 // In a file with one part, all classes have their share up to one row. In longer files, the
 // rounding errors of the parts are independent. They add up to much less than the error of
 // independent draws. Classes with less than one run per part are the exception: their error is that
@@ -74,6 +78,7 @@ class ValidationDraw {
   };
   bool DrawsOf(int64_t part, int32_t label, std::string_view text);
   int64_t ExactFold(Stratum* stratum);
+  bool DrawsBalanced(Stratum* stratum);
   int64_t& FoldRows(int64_t fold) { return fold_rows_[static_cast<size_t>(fold)]; }
   void BeginRun(Stratum* stratum) const;
 
@@ -83,10 +88,11 @@ class ValidationDraw {
   const uint64_t file_;
   const int64_t turn_step_;
   const PhiloxKey key_;
-  std::vector<Stratum> strata_;     // by label
-  std::vector<std::string> names_;  // regression: of the strata
-  int64_t part_ = -1;               // exact folds: that of the last row
-  std::vector<int64_t> fold_rows_;  // exact folds: rows of the part, by fold
+  std::vector<Stratum> strata_;             // by label
+  std::vector<std::string> names_;          // regression: of the strata
+  int64_t part_ = -1;                       // part of the last row
+  int64_t part_rows_ = 0, part_drawn_ = 0;  // rows of the part, and those of them that were drawn
+  std::vector<int64_t> fold_rows_;          // exact folds: rows of the part, by fold
 };
 
 }  // namespace espalier::data
