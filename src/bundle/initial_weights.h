@@ -46,8 +46,8 @@ Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem
                                                        const spec::JobSpec& job);
 
 // Returns the parts of the model at train.initial that decide about the job. Absent for weights
-// alone and for a checkpoint, which does not name its columns. A model that cannot be read is absent
-// too, because ReadInitialWeights reports it.
+// alone and for a checkpoint, which does not name its columns. A model that cannot be read is
+// absent too, because ReadInitialWeights reports it.
 std::optional<spec::EarlierModel> ReadEarlierModel(const storage::FileSystem& files,
                                                    const spec::JobSpec& job);
 

@@ -182,7 +182,8 @@ class ParamsTest(daemons.EspalierTest):
                          {"metric": "loss", "min_delta": 0.1})
 
     def test_class_weights_are_a_word_or_a_map(self):
-        for given, found in (("balanced", "balanced"), ({"no": 1, 1.0: 5}, {"no": 1.0, "1.0": 5.0})):
+        weights = {"no": 1, 1.0: 5}
+        for given, found in (("balanced", "balanced"), (weights, {"no": 1.0, "1.0": 5.0})):
             made = EspalierClassifier(inputCols=["a"]).setClassWeight(given)
             job = made.job_spec("classification", "rows", ["a"], "out")
             self.assertEqual(job["train"]["class_weight"], found)

@@ -94,7 +94,7 @@ void ValidationDraw::BeginRun(Stratum* s) const {
   s->drawn = begin + static_cast<int64_t>(place * static_cast<double>(s->run_end - begin));
 }
 
-// Returns whether the next row of a class is drawn, so that all rows of the part have the share too.
+// Returns whether the next row of a class is drawn, so that the whole part has the share too.
 bool ValidationDraw::DrawsBalanced(Stratum* s) {
   if (s->drawn < s->rows) return false;  // the run has its row
   const double missing =

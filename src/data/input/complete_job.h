@@ -37,8 +37,9 @@ class JobCompletion {
     // Returns whether the profiling pass must decide more (see Judge).
     bool open() const { return input.provisional || job.data.validation.seeks_bounds(); }
   };
-  // Lists the files and reads the first rows and their labels. `earlier`: the model at train.initial,
-  // or nullptr. It decides about the columns and the task (input/keep_columns.h). Errors: as PlanInput and config::ParseJob.
+  // Lists the files and reads the first rows and their labels. `earlier`: the model at
+  // train.initial, or nullptr. It decides about the columns and the task (input/keep_columns.h).
+  // Errors: as PlanInput and config::ParseJob.
   Result<Completed> Complete(const storage::FileSystem& files,
                              const spec::EarlierModel* earlier = nullptr) const;
 

@@ -32,8 +32,8 @@ Result<KeptColumns> KeepColumns(const spec::DataSpec& data, const spec::InputPla
                                 const FeatureFindings& findings, const spec::EarlierModel& earlier,
                                 const std::string& yaml);
 
-// Returns the job `yaml` with the task and the scaling layer of the earlier model, if they are open.
-// `task_open`: the labels would decide the task.
+// Returns the job `yaml` with the task and the scaling layer of the earlier model, if they are
+// open. `task_open`: the labels would decide the task.
 Result<KeptColumns> KeepNetwork(const spec::EarlierModel& earlier, const spec::JobSpec& job,
                                 bool task_open, const std::string& yaml);
 

@@ -250,9 +250,10 @@ class EspalierClassifier(_Submitter):
     categoricalCols with embeddingSizes and hashBuckets, labelCol, weightCol, validationIndicatorCol
     or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize (learning
     rate), maxIter (epochs), batchSize, patience, classWeight, warmStart, scale, nulls, seed,
-    coordinator, workDirectory, output, maxWorkers, startTimeout, verbose, job. predictionCol, probabilityCol and
-    rawPredictionCol are the model's. Other scalar keys of the job file are Params too: clipNorm,
-    weightDecay, optimizerBeta1, earlyStoppingMetric. ``explainParams()`` describes each of them.
+    coordinator, workDirectory, output, maxWorkers, startTimeout, verbose, job. predictionCol,
+    probabilityCol and rawPredictionCol are the model's. Other scalar keys of the job file are
+    Params too: clipNorm, weightDecay, optimizerBeta1, earlyStoppingMetric. ``explainParams()``
+    describes each of them.
     """
 
     _task = "classification"

@@ -91,7 +91,7 @@ def put_key(spec: Dict[str, Any], key: str, value: Any) -> Dict[str, Any]:
 
 
 def _map_of(key: str, above: str, word: str, wanted: str) -> Dict[str, Any]:
-    """Returns the map that stands for a word alone. `wanted`: key in it that is to be set."""
+    """Returns the map for which a word alone is short. `wanted`: key in it that is to be set."""
     if above + ".from" in _NAMED_KEYS:  # a path
         return {"from": word}
     if word != wanted:
