@@ -371,17 +371,24 @@ Action StepMachine<T>::End(std::string why) {
   state_.parameters = Evaluated();  // the result is the averaged weights
   state_.stopped_because = std::move(why);
   state_.averaged_updates = 0;
-  const bool restores = !state_.best_parameters.empty() && state_.notes.kept_step != state_.step;
-  if (restores) state_.parameters = state_.best_parameters;
+  const bool keeps_best = !state_.best_parameters.empty();
+  if (keeps_best && !KeepsLast()) state_.parameters = state_.best_parameters;
   if (plan_.Assembles()) return EndFit();
-  if (!restores) return FinalTestOrFinish();
-  state_.phase = TrainingPhase::kFinalTraining;
+  if (!keeps_best) return FinalTestOrFinish();
+  state_.phase = TrainingPhase::kFinalTraining;  // the running values are of other weights
   return Begin();
+}
+
+// Returns whether the best weights are those of the last evaluation.
+template <typename T>
+bool StepMachine<T>::KeepsLast() const {
+  return state_.notes.kept_step == state_.step;
 }
 
 template <typename T>
 Action StepMachine<T>::FinalValidation() {
-  if (!plan_.HoldsOut()) return FinalTestOrFinish();
+  const bool evaluated = !plan_.Assembles() && KeepsLast();
+  if (!plan_.HoldsOut() || evaluated) return FinalTestOrFinish();
   state_.phase = TrainingPhase::kFinalValidation;
   return Begin();
 }

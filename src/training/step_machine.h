@@ -213,6 +213,7 @@ class StepMachine {
   Action OnTrials(const std::vector<double>& sums);
   Action Assemble();
   Action OnDecision(const std::vector<double>& sums);
+  bool KeepsLast() const;
   Action FinalValidation();
   Action FinalTestOrFinish();
   Action Finish();

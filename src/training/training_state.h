@@ -24,7 +24,7 @@ enum class TrainingPhase : uint8_t {
   kFinalValidation,  // the validation set with the restored weights
   kFinalTest,        // the test set
   kFinished,         // no round: the job is over
-  kFinalTraining,    // the training set with the restored weights, or with the model of all fits
+  kFinalTraining,    // the training set with the best weights, or with the model of all fits
   kOutOfFold,        // the rows that each fit holds out, with that fit
   kTrials,           // the same rows, or the validation set: model/trials.h
   kDecision,         // the same rows, with the model of all fits: model/decision.h

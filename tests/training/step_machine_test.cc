@@ -124,14 +124,16 @@ TEST_CASE("restore_best: false keeps the last weights") {
   CHECK(s.letters.substr(s.letters.size() - 2) == "UV");
 }
 
-TEST_CASE("weights of the last evaluation are not evaluated again") {
+TEST_CASE("weights of the last evaluation are not validated again") {
   TrainingPlan plan = SmallPlan();
   plan.train.early_stopping = spec::EarlyStopping{.patience = 5};
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, [](int k) { return 1.0 - 0.1 * k; });
-  CHECK(s.letters == "GUGUGUGUVGUGUGUGUVGUGUGUGUV");
+  // The training metrics are of these weights too, not of the epoch.
+  CHECK(s.letters == "GUGUGUGUVGUGUGUGUVGUGUGUGUVL");
   CHECK(s.finish.best_epochs == std::vector{3.0});
-  CHECK(s.finish.train.loss == 1.0);
+  CHECK(s.finish.train.loss == 5.0);
+  CHECK(s.finish.validation->loss == 0.8);
 }
 
 TEST_CASE("a job that diverges ends with the best weights") {
