@@ -290,7 +290,7 @@ class JobResult:
         job: its id ("job-3").
         bundle: path of the model's directory, as the workers see it.
         weights_sha256: SHA-256 of the file of weights, in hexadecimal; identifies the model.
-        train: metrics of the saved weights if the best are restored, otherwise running values of
+        train: metrics of the saved weights if the best are kept, otherwise running values of
             the last epoch.
         validation, test: metrics of the saved weights; None if the job does not have that set.
         classes: labels in the order of the model's classes; empty for regression, and if a local
