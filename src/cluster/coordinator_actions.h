@@ -277,10 +277,19 @@ struct MemberCrashed {
   std::string name;   // of the worker, up to the colon
   std::string label;  // worker and signal, for messages
 };
+// Only an outline of the job's entries was read, because they crashed the coordinator. The core
+// fails the job unless it has ended.
+struct JobSetAside {
+  JobId job;
+  std::string why;  // error of the job
+};
 using JournalEntry =
     std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, ProfileRecorded, HistoryRecorded,
                  TrainingStarted, JobEnded, JobForgotten, IncarnationTaken, GenerationReserved,
-                 TokensReplaced, MergeTried, JobReplanned, MemberCrashed>;
+                 TokensReplaced, MergeTried, JobReplanned, MemberCrashed, JobSetAside>;
+
+// Returns the job of an entry; 0: it belongs to none.
+JobId JobOf(const JournalEntry& entry);
 
 struct SendToWorker {
   SessionId session;

@@ -8,10 +8,14 @@
 namespace espalier::cluster {
 
 CoordinatorCore::CoordinatorCore(CoordinatorCoreOptions options,
-                                 const std::vector<JournalEntry>& past)
+                                 const std::vector<JournalEntry>& past, const Replaying& replaying)
     : options_(std::move(options)) {
-  for (const JournalEntry& entry : past) Recall(entry);
-  FinishRecall();
+  for (const JournalEntry& entry : past) {
+    if (replaying) replaying(JobOf(entry), &entry);
+    Recall(entry);
+  }
+  FinishRecall(replaying);
+  if (replaying) replaying({}, nullptr);
 }
 
 CoordinatorActions CoordinatorCore::Step(const CoordinatorEvent& event, int64_t now_ms) {

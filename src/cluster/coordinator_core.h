@@ -62,6 +62,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -98,8 +99,12 @@ struct CoordinatorCoreOptions : spec::CoordinatorLimits {
 class CoordinatorCore : CoordinatorRecords {
  public:
   // `past`: the journal entries of earlier coordinator lives, in order (coordinator_restore.cc).
+  // `replaying` is called before the core applies an entry. It is also called with a null entry:
+  // before the core restores a job from the applied ones, and with job 0 at the end.
+  using Replaying = std::function<void(JobId job, const JournalEntry* entry)>;
   explicit CoordinatorCore(CoordinatorCoreOptions options,
-                           const std::vector<JournalEntry>& past = {});
+                           const std::vector<JournalEntry>& past = {},
+                           const Replaying& replaying = {});
 
   // Returns the actions for one event. `now_ms`: milliseconds since 1970, from a clock that never
   // goes back.
@@ -354,10 +359,11 @@ class CoordinatorCore : CoordinatorRecords {
   void Recall(const MergeTried& e);
   void Recall(const MemberCrashed& e);
   void Recall(const JobReplanned& e);
+  void Recall(const JobSetAside& e);
   void Recall(const JobEnded& e);
   void Recall(const JobForgotten& e);
   void Recall(const IncarnationTaken& e);
-  void FinishRecall();
+  void FinishRecall(const Replaying& replaying);
   void AwaitMember(JobRecord& job, size_t place);
   void LeaveOtherJobs(const GenerationStarted& e);
   void BeginLife();

@@ -134,6 +134,7 @@ struct CoordinatorRecords {
     std::optional<MemberCrashed> first_crash;  // absent: no member has crashed
     // Time of the newest loss of a member on each machine (MachineOf), in this life.
     std::map<std::string, int64_t> lost_on;
+    std::string set_aside;     // JobSetAside::why; empty: its entries were read
     int64_t merges_tried = 0;  // merges in a row, in all coordinator lives, without an end
     bool cleared = false;      // ended jobs: nothing remains next to the output
     SummationRoots roots;

@@ -17,6 +17,20 @@ constexpr uint64_t kForeignNumberMax = uint64_t{1} << 48;
 
 }  // namespace
 
+JobId JobOf(const JournalEntry& entry) {
+  return std::visit(
+      [](const auto& e) {
+        if constexpr (requires { e.snapshot; }) {
+          return e.snapshot.job;
+        } else if constexpr (requires { e.job; }) {
+          return e.job;
+        } else {
+          return JobId{};
+        }
+      },
+      entry);
+}
+
 // ---- from the journal ------------------------------------------------------------------------
 
 // An entry about an unknown job belongs to a job that was refused or forgotten.
@@ -139,16 +153,21 @@ void CoordinatorCore::Recall(const MemberCrashed& e) {
   if (JobRecord* job = FindJob(e.job)) job->first_crash = e;
 }
 
+void CoordinatorCore::Recall(const JobSetAside& e) {
+  if (JobRecord* job = FindJob(e.job)) job->set_aside = e.why;
+}
+
 void CoordinatorCore::Recall(const JobReplanned& e) {
   if (JobRecord* job = FindJob(e.job)) TakePlan(*job, e.plan);
 }
 
 // Continues each job that the entries have not ended. A job in training waits for its members. A
 // job in its profiling pass repeats the pass.
-void CoordinatorCore::FinishRecall() {
+void CoordinatorCore::FinishRecall(const Replaying& replaying) {
   for (auto& [id, job] : jobs_) {
     spec::JobSnapshot& s = job.snapshot;
     if (spec::IsFinal(s.state)) continue;
+    if (replaying) replaying(id, nullptr);
     job.may_write = !s.scores() && s.generation.value != 0;
     const bool profiled = job.profile != nullptr && !job.leaves.empty() && !job.members.empty();
     if (!profiled) {
@@ -224,7 +243,9 @@ void CoordinatorCore::BeginLife() {
   ClearAwayAgain();
   for (const JobId id : std::deque<JobId>(queue_)) {
     JobRecord& job = *FindJob(id);
-    if (job.submission.packed_input == nullptr) {
+    if (!job.set_aside.empty()) {
+      Fail(job, Internal(job.set_aside));
+    } else if (job.submission.packed_input == nullptr) {
       Fail(job, DataLoss("the journal does not hold the job's input; submit it again"));
     } else if (job.merges_tried >= options_.merges_tried_max) {
       // The merge may be what ends the coordinator, so that the other jobs would never run.
@@ -387,6 +408,9 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       out.push_back(MergeTried{id, job.merges_tried});
     }
     if (!spec::IsFinal(s.state) && job.first_crash) out.push_back(*job.first_crash);
+    if (!spec::IsFinal(s.state) && !job.set_aside.empty()) {
+      out.push_back(JobSetAside{id, job.set_aside});
+    }
     int64_t number = job.history.begin();
     for (const spec::HistoryRow& row : job.history.rows()) {
       out.push_back(HistoryRecorded{id, row, number++});

@@ -26,20 +26,6 @@ JobId JobOf(const cluster::ToWorker& message) {
       message);
 }
 
-JobId JobOf(const cluster::JournalEntry& entry) {
-  return std::visit(
-      [](const auto& e) {
-        if constexpr (requires { e.snapshot; }) {
-          return e.snapshot.job;
-        } else if constexpr (requires { e.job; }) {
-          return e.job;
-        } else {
-          return JobId{};
-        }
-      },
-      entry);
-}
-
 // Returns whether a step has no actions that wait for their turn. Log lines do not wait.
 bool IsNothing(const cluster::CoordinatorActions& a) {
   return a.send.empty() && a.close.empty() && a.reply.empty() && a.drained.empty() &&

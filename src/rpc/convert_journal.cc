@@ -1,5 +1,9 @@
 // Entries of the journal.
+#include <google/protobuf/io/coded_stream.h>
+
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "proto/espalier/v1/journal.pb.h"
 #include "src/cluster/packed_plan.h"
@@ -135,6 +139,12 @@ void Map(W& w, Is<cluster::MemberCrashed> auto& e) {
 }
 
 template <typename W>
+void Map(W& w, Is<cluster::JobSetAside> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(why), e.why, Raw());
+}
+
+template <typename W>
 void Map(W& w, Is<cluster::JobReplanned> auto& e) {
   w(ESPALIER_AT(job), e.job);
   w(ESPALIER_AT(job_yaml), e.plan.job_yaml, Raw(kYamlBytesMax));
@@ -196,6 +206,7 @@ void Kinds(F f, const cluster::JournalEntry&) {
   f(std::type_identity<cluster::MergeTried>(), ESPALIER_AT(merge_tried));
   f(std::type_identity<cluster::JobReplanned>(), ESPALIER_AT(job_replanned));
   f(std::type_identity<cluster::MemberCrashed>(), ESPALIER_AT(member_crashed));
+  f(std::type_identity<cluster::JobSetAside>(), ESPALIER_AT(job_set_aside));
 }
 
 Result<std::string> EncodeJournalEntry(const cluster::JournalEntry& entry) {
@@ -208,14 +219,72 @@ Result<std::string> EncodeJournalEntry(const cluster::JournalEntry& entry) {
   return bytes;
 }
 
+namespace {
+
+Status Parse(std::string_view bytes, v1::JournalEntry* out) {
+  const bool fits = bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
+  if (fits && out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Status::Ok();
+  }
+  return InvalidArgument("malformed JournalEntry: " + std::to_string(bytes.size()) +
+                         " bytes that are not a valid protocol buffer");
+}
+
+}  // namespace
+
 Result<cluster::JournalEntry> DecodeJournalEntry(std::string_view bytes) {
   v1::JournalEntry proto;
-  const bool fits = bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
-  if (!fits || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return InvalidArgument("malformed JournalEntry: " + std::to_string(bytes.size()) +
-                           " bytes that are not a valid protocol buffer");
-  }
+  ESPALIER_RETURN_IF_ERROR(Parse(bytes, &proto));
   return DecodeKind<cluster::JournalEntry>(proto);
+}
+
+// Reads the first fields only: the job is field 1 of the entry, or of the snapshot in its field 1.
+EntryHead HeadOfEntry(std::string_view bytes) {
+  constexpr uint32_t kNumber = 1 << 3, kMessage = 1 << 3 | 2;  // tags of field 1
+  constexpr size_t kHeadBytesMax = 64;
+  google::protobuf::io::CodedInputStream in(
+      reinterpret_cast<const uint8_t*>(bytes.data()),
+      static_cast<int>(std::min(bytes.size(), kHeadBytesMax)));
+  const auto kind = static_cast<v1::JournalEntry::EntryCase>(in.ReadTag() >> 3);
+  const bool ends = kind == v1::JournalEntry::kJobEnded;
+  uint64_t length = 0, job = 0;
+  if (kind == v1::JournalEntry::kWorkerIdGiven || kind == v1::JournalEntry::kIncarnationTaken ||
+      !in.ReadVarint64(&length) ||
+      (ends && (in.ReadTag() != kMessage || !in.ReadVarint64(&length))) ||
+      in.ReadTag() != kNumber || !in.ReadVarint64(&job)) {
+    return {};
+  }
+  return {JobId{job}, ends};
+}
+
+Result<std::optional<cluster::JournalEntry>> DecodeOutline(std::string_view bytes) {
+  v1::JournalEntry proto;
+  ESPALIER_RETURN_IF_ERROR(Parse(bytes, &proto));
+  switch (proto.entry_case()) {
+    case v1::JournalEntry::kJobAccepted: {
+      v1::JobAccepted& accepted = *proto.mutable_job_accepted();
+      accepted.clear_job_yaml();
+      accepted.clear_asked_yaml();
+      accepted.clear_input();
+      accepted.clear_hosts();
+      accepted.clear_packed_input();
+      break;
+    }
+    case v1::JournalEntry::kGenerationStarted:
+      proto.mutable_generation_started()->clear_members();
+      proto.mutable_generation_started()->clear_leaves();
+      break;
+    case v1::JournalEntry::kGenerationReserved:
+    case v1::JournalEntry::kTokensReplaced:
+    case v1::JournalEntry::kJobEnded:
+    case v1::JournalEntry::kJobForgotten:
+    case v1::JournalEntry::kJobSetAside:
+      break;
+    default:
+      return std::optional<cluster::JournalEntry>();
+  }
+  ESPALIER_ASSIGN_OR_RETURN(auto entry, DecodeKind<cluster::JournalEntry>(proto));
+  return std::make_optional(std::move(entry));
 }
 
 }  // namespace espalier::rpc

@@ -7,6 +7,7 @@
 // from a control loop.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,5 +20,15 @@ namespace espalier::rpc {
 Result<std::string> EncodeJournalEntry(const cluster::JournalEntry& entry);
 // Returns kInvalidArgument if the bytes are not an entry.
 Result<cluster::JournalEntry> DecodeJournalEntry(std::string_view bytes);
+
+// The part of an encoded entry that is known before it is decoded.
+struct EntryHead {
+  JobId job;          // the entry's job; 0: it belongs to none, or is malformed
+  bool ends = false;  // JobEnded
+};
+EntryHead HeadOfEntry(std::string_view bytes);
+// Decodes an entry without the fields that only a running job needs, such as input and members.
+// None: the whole entry is of that kind.
+Result<std::optional<cluster::JournalEntry>> DecodeOutline(std::string_view bytes);
 
 }  // namespace espalier::rpc

@@ -312,6 +312,7 @@ class Chaos {
     CHECK(!profiled_.contains(e.job));
   }
   void Persisted(const MemberCrashed& e) { CHECK(!ended_.contains(e.job)); }
+  void Persisted(const JobSetAside& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const MergeTried& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const TrainingStarted& e) { CHECK(started_.contains(e.job)); }
   void Persisted(const IncarnationTaken&) {}

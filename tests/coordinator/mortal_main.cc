@@ -16,7 +16,7 @@ const char* KindOf(const cluster::JournalEntry& entry) {
       "WorkerIdGiven",    "JobAccepted",        "GenerationStarted", "ProfileRecorded",
       "HistoryRecorded",  "TrainingStarted",    "JobEnded",          "JobForgotten",
       "IncarnationTaken", "GenerationReserved", "TokensReplaced",    "MergeTried",
-      "JobReplanned",     "MemberCrashed"};
+      "JobReplanned",     "MemberCrashed",      "JobSetAside"};
   static_assert(std::size(kKinds) == std::variant_size_v<cluster::JournalEntry>);
   return kKinds[entry.index()];
 }

@@ -42,6 +42,48 @@ TEST_CASE("every kind of journal entry survives being stored") {
   CHECK(std::get<cluster::GenerationStarted>(*started).leaves[1] == cluster::LeafInterval{9, 16});
 }
 
+TEST_CASE("the job of an entry is known before it is decoded") {
+  for (const cluster::JournalEntry& entry : SampleEntries()) {
+    INFO("kind " << entry.index());
+    const std::string bytes = *EncodeJournalEntry(entry);
+    CHECK(HeadOfEntry(bytes).job == cluster::JobOf(entry));
+    CHECK(HeadOfEntry(bytes).ends == std::holds_alternative<cluster::JobEnded>(entry));
+    for (size_t size = 0; size < bytes.size(); ++size) HeadOfEntry(bytes.substr(0, size));
+  }
+  CHECK(!HeadOfEntry("\x0f").job);
+  CHECK(!HeadOfEntry("").job);
+}
+
+TEST_CASE("the outline of an entry has no input and no members") {
+  const auto samples = SampleEntries();
+  const auto outline = [&](size_t i) {
+    auto decoded = DecodeOutline(*EncodeJournalEntry(samples[i]));
+    REQUIRE(decoded.ok());
+    return *decoded;
+  };
+  const cluster::Submission s = std::get<cluster::JobAccepted>(*outline(1)).submission;
+  const cluster::Submission whole = SampleSubmission();
+  CHECK(s.client_request_id == whole.client_request_id);
+  CHECK(s.output == whole.output);
+  CHECK(s.output_place == whole.output_place);
+  CHECK(s.owner == whole.owner);
+  CHECK(s.tokens == whole.tokens);
+  CHECK(s.scoring()->model_sha256 == "c0de");
+  CHECK((s.input == nullptr && s.packed_input == nullptr));
+  CHECK((s.job_yaml.empty() && s.asked_yaml.empty()));
+  CHECK(std::get<cluster::GenerationStarted>(*outline(2)).generation.value == 3);
+  CHECK(std::get<cluster::GenerationStarted>(*outline(2)).members.empty());
+  for (const size_t i : {6, 7, 9, 10, 14}) {
+    INFO("kind " << i);
+    CHECK(*EncodeJournalEntry(*outline(i)) == *EncodeJournalEntry(samples[i]));
+  }
+  for (const size_t i : {0, 3, 4, 5, 8, 11, 12, 13}) {
+    INFO("kind " << i);
+    CHECK_FALSE(outline(i));
+  }
+  CHECK_FALSE(DecodeOutline("\xff").ok());
+}
+
 TEST_CASE("a job stored without an owner is read without an owner") {
   v1::JournalEntry proto;
   REQUIRE(proto.ParseFromString(*EncodeJournalEntry(SampleEntries()[1])));

@@ -255,7 +255,8 @@ inline std::vector<cluster::JournalEntry> SampleEntries() {
       cluster::TokensReplaced{{7}, SampleTokens()},
       cluster::MergeTried{{7}, 2},
       cluster::JobReplanned{{7}, {"name: x", SampleSubmission().input, 3}},
-      cluster::MemberCrashed{{7}, "a", "a (worker-1, a:9000) by SIGSEGV"}};
+      cluster::MemberCrashed{{7}, "a", "a (worker-1, a:9000) by SIGSEGV"},
+      cluster::JobSetAside{{7}, "it crashed"}};
 }
 
 }  // namespace espalier::rpc
