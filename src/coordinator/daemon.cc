@@ -130,7 +130,7 @@ CoordinatorDaemon::CoordinatorDaemon(const config::CoordinatorOptions& options,
       storage_(StorageOfJobs(options)),
       started_(std::chrono::steady_clock::now()),
       started_ms_(SystemUs() / 1000),
-      core_(CoreOptions(options, journal.incarnation), journal.past),
+      core_(CoreOptions(options, journal.incarnation), journal.past, journal.replaying),
       outbox_(std::move(journal.journal), Hooks()),
       intake_(std::make_unique<Intake>(
           PatienceOfIntake(storage_), IntakeLimits{},
@@ -142,6 +142,7 @@ CoordinatorDaemon::CoordinatorDaemon(const config::CoordinatorOptions& options,
       merging_(std::make_unique<FairPool>(kMergeThreads)),
       keeping_tokens_(std::make_unique<FairPool>(kTokenThreads)),
       fencing_(std::make_unique<FairPool>(kFenceThreads)) {
+  if (journal.replayed) journal.replayed();
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGHUP);

@@ -64,12 +64,12 @@ std::optional<SegmentName> ParseSegment(const std::string& name) {
 
 class FileJournal : public Journal {
  public:
-  FileJournal(std::string directory, std::unique_ptr<storage::FileSystem> files)
+  FileJournal(std::string directory, std::shared_ptr<const storage::FileSystem> files)
       : directory_(std::move(directory)), files_(std::move(files)) {
     while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
   }
 
-  Result<std::vector<cluster::JournalEntry>> Begin(int64_t now_us);
+  Result<std::vector<cluster::JournalEntry>> Begin(int64_t now_us, Replay& replay);
   Incarnation incarnation() const { return {life_}; }
 
   Status Append(const std::vector<cluster::JournalEntry>& entries) override;
@@ -88,8 +88,8 @@ class FileJournal : public Journal {
   Status MakeLife(uint64_t number);
   Status TakeLife(int64_t now_us);
   // Reads the entries. kNotFound: another coordinator deleted files in the meantime.
-  Result<std::vector<cluster::JournalEntry>> Load();
-  Result<Segment> LoadSegment(const SegmentName& name) const;
+  Result<std::vector<cluster::JournalEntry>> Load(Replay& replay);
+  Result<Segment> LoadSegment(const SegmentName& name, Replay& replay) const;
   Status Write(const SegmentName& name, const std::vector<cluster::JournalEntry>& entries,
                int64_t* bytes);
   // Deletes the segments that the newly written one replaces. A file that cannot be deleted does no
@@ -97,7 +97,7 @@ class FileJournal : public Journal {
   void DeleteOlder(const SegmentName& than);
 
   std::string directory_;
-  const std::unique_ptr<storage::FileSystem> files_;
+  const std::shared_ptr<const storage::FileSystem> files_;
   uint64_t life_ = 0;     // this coordinator's number
   uint64_t log_ = 0;      // number in the names of its segments: the first one it had
   uint64_t next_ = 1;     // sequence number
@@ -146,13 +146,14 @@ Status FileJournal::CheckNotReplaced() const {
                  std::to_string(life_) + ") has taken over " + directory_);
 }
 
-Result<Segment> FileJournal::LoadSegment(const SegmentName& name) const {
+Result<Segment> FileJournal::LoadSegment(const SegmentName& name, Replay& replay) const {
   const std::string path = PathOf(name.ToString());
   ESPALIER_ASSIGN_OR_RETURN(const std::string bytes, files_->ReadAll(path, kSegmentBytesMax));
-  return DecodeSegment(bytes, path, name.first);
+  return DecodeSegment(bytes, path, name.first,
+                       [&](const auto&... record) { return replay.Read(record...); });
 }
 
-Result<std::vector<cluster::JournalEntry>> FileJournal::Load() {
+Result<std::vector<cluster::JournalEntry>> FileJournal::Load(Replay& replay) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files_->Names(directory_));
   std::vector<SegmentName> found;  // sorted by incarnation, then first, like the names
   for (const std::string& name : names) {
@@ -169,28 +170,29 @@ Result<std::vector<cluster::JournalEntry>> FileJournal::Load() {
     if (it->first != next_) {
       return Damaged(PathOf(it->ToString()), next_, "it is missing before this file");
     }
-    ESPALIER_ASSIGN_OR_RETURN(Segment segment, LoadSegment(*it));
+    ESPALIER_ASSIGN_OR_RETURN(Segment segment, LoadSegment(*it, replay));
     const bool last = it + 1 == found.end() || (it + 1)->incarnation != it->incarnation;
     if (segment.torn != 0) {
       const std::string what = "the file was cut short";
-      const uint64_t record = it->first + segment.entries.size();
+      const uint64_t record = it->first + segment.records;
       if (!last || it->snapshot) return Damaged(PathOf(it->ToString()), record, what);
       LogWarning("the journal ends within " + PathOf(it->ToString()) + ", record " +
                  std::to_string(record) + ": " + what + "; what is missing is left out");
     }
-    next_ = After(*it, segment.entries.size());
+    next_ = After(*it, segment.records);
     std::move(segment.entries.begin(), segment.entries.end(), std::back_inserter(entries));
   }
   return entries;
 }
 
-Result<std::vector<cluster::JournalEntry>> FileJournal::Begin(int64_t now_us) {
+Result<std::vector<cluster::JournalEntry>> FileJournal::Begin(int64_t now_us, Replay& replay) {
   ESPALIER_RETURN_IF_ERROR(files_->MakeDirectory(directory_));
   ESPALIER_RETURN_IF_ERROR(TakeLife(now_us));
   for (int attempt = 0;; ++attempt) {
-    auto past = Load();
+    auto past = Load(replay);
     if (past.status().code() == StatusCode::kNotFound && attempt < kAttempts) continue;
     ESPALIER_RETURN_IF_ERROR(past.status());
+    ESPALIER_RETURN_IF_ERROR(replay.SetAside(&*past));
     ESPALIER_RETURN_IF_ERROR(Rewrite(*past));
     return past;
   }
@@ -261,9 +263,10 @@ void FileJournal::DeleteOlder(const SegmentName& than) {
 }  // namespace
 
 Result<OpenedJournal> OpenFileJournal(const std::string& directory,
-                                      std::unique_ptr<storage::FileSystem> files, int64_t now_us) {
+                                      std::shared_ptr<const storage::FileSystem> files,
+                                      int64_t now_us, Replay& replay) {
   auto journal = std::make_unique<FileJournal>(directory, std::move(files));
-  auto past = journal->Begin(now_us);
+  auto past = journal->Begin(now_us, replay);
   if (!past.ok()) return past.status().Wrap("state_directory");
   const Incarnation incarnation = journal->incarnation();
   return OpenedJournal{std::move(journal), incarnation, *std::move(past)};

@@ -22,12 +22,14 @@
 #include <string>
 
 #include "src/coordinator/journal.h"
+#include "src/coordinator/replay.h"
 #include "src/storage/file_system.h"
 
 namespace espalier::coordinator {
 
 // Opens the journal like OpenJournal. `directory`: a URI.
 Result<OpenedJournal> OpenFileJournal(const std::string& directory,
-                                      std::unique_ptr<storage::FileSystem> files, int64_t now_us);
+                                      std::shared_ptr<const storage::FileSystem> files,
+                                      int64_t now_us, Replay& replay);
 
 }  // namespace espalier::coordinator

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "src/base/checksum.h"
-#include "src/rpc/journal_codec.h"
 
 namespace espalier::coordinator {
 namespace {
@@ -42,16 +41,12 @@ Status Damaged(const std::string& path, uint64_t sequence, const std::string& wh
       "to start with an empty one: jobs that were running are then released");
 }
 
-Result<cluster::JournalEntry> ReadRecord(const std::string& path, uint64_t sequence,
-                                         uint32_t checksum, std::string_view bytes) {
+Status CheckRecord(const std::string& path, uint64_t sequence, uint32_t checksum,
+                   std::string_view bytes) {
   const uint32_t found = RecordChecksum(sequence, bytes);
-  if (found != checksum) {
-    return Damaged(path, sequence,
-                   "its bytes have the checksum " + Hex(found) + ", expected " + Hex(checksum));
-  }
-  Result<cluster::JournalEntry> entry = rpc::DecodeJournalEntry(bytes);
-  if (!entry.ok()) return Damaged(path, sequence, entry.status().ToString());
-  return entry;
+  if (found == checksum) return Status::Ok();
+  return Damaged(path, sequence,
+                 "its bytes have the checksum " + Hex(found) + ", expected " + Hex(checksum));
 }
 
 }  // namespace espalier::coordinator

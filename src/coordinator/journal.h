@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "src/base/ids.h"
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
+#include "src/cluster/coordinator_core.h"
 
 namespace espalier::coordinator {
 
@@ -52,6 +54,9 @@ struct OpenedJournal {
   // least the time in microseconds since 1970, so that it also grows without a state directory.
   Incarnation incarnation;
   std::vector<cluster::JournalEntry> past;  // entries of earlier lives, in order
+  // To be called while the core applies `past`, and when it has done so (replay.h). May be empty.
+  cluster::CoordinatorCore::Replaying replaying = {};
+  std::function<void()> replayed = {};
 };
 
 // Creates a journal that stores nothing.
@@ -63,9 +68,9 @@ std::unique_ptr<Journal> MakeForgetfulJournal();
 uint32_t RecordChecksum(uint64_t sequence, std::string_view bytes);
 // Returns kDataLoss with the problem, the record (0: the file itself), the file, and a fix.
 Status Damaged(const std::string& path, uint64_t sequence, const std::string& what);
-// Returns the entry of a record, after comparing its checksum.
-Result<cluster::JournalEntry> ReadRecord(const std::string& path, uint64_t sequence,
-                                         uint32_t checksum, std::string_view bytes);
+// Returns the error of a record whose checksum differs.
+Status CheckRecord(const std::string& path, uint64_t sequence, uint32_t checksum,
+                   std::string_view bytes);
 
 // Decides when to rewrite: when more was appended than the last rewrite left, and more than a few
 // MiB.

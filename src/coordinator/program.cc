@@ -126,7 +126,7 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   if (Status s = CoordinatorDaemon::Check(options); !s.ok()) return Complain(s);
   auto journal = OpenJournal(options.state_directory, StorageOf(options), NowUs());
   if (!journal.ok()) return Complain(journal.status());
-  if (wrap) journal->journal = wrap(std::move(journal->journal));
+  if (wrap) wrap(*journal);
   auto daemon = CoordinatorDaemon::Make(options, *std::move(journal));
   if (!daemon.ok()) return Complain(daemon.status());
   if (flags->exit_with_parent && !TieToParent(parent)) {

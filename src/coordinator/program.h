@@ -11,11 +11,11 @@
 
 namespace espalier::coordinator {
 
-using JournalWrap = std::function<std::unique_ptr<Journal>(std::unique_ptr<Journal>)>;
+using JournalWrap = std::function<void(OpenedJournal&)>;
 
 // Runs the program and returns the exit code: 0, ended by a signal, as requested; 1, failed; 2,
-// wrong flags or configuration (including a port in use). `wrap`, if set, returns the journal to
-// use instead of the opened one.
+// wrong flags or configuration (including a port in use). `wrap`, if set, changes the opened
+// journal.
 int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap = {});
 
 }  // namespace espalier::coordinator

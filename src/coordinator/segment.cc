@@ -43,6 +43,13 @@ uint64_t HeaderNumber(std::string_view header, size_t place) {
   return value;
 }
 
+void AddRecord(uint64_t sequence, std::string_view record, std::string* segment) {
+  char header[kRecordHeaderBytes];
+  PutNumber(static_cast<uint32_t>(record.size()), header);
+  PutNumber(RecordChecksum(sequence, record), header + 4);
+  segment->append(header, sizeof header).append(record);
+}
+
 }  // namespace
 
 Result<std::string> EncodeSegment(uint64_t first,
@@ -51,17 +58,23 @@ Result<std::string> EncodeSegment(uint64_t first,
   uint64_t sequence = first;
   for (const cluster::JournalEntry& entry : entries) {
     ESPALIER_ASSIGN_OR_RETURN(const std::string encoded, rpc::EncodeJournalEntry(entry));
-    char header[kRecordHeaderBytes];
-    PutNumber(static_cast<uint32_t>(encoded.size()), header);
-    PutNumber(RecordChecksum(sequence++, encoded), header + 4);
-    bytes.append(header, sizeof header).append(encoded);
+    AddRecord(sequence++, encoded, &bytes);
   }
   bytes.replace(0, kSegmentHeaderBytes, Header(first, entries.size(), bytes.size()));
   return bytes;
 }
 
-Result<Segment> DecodeSegment(std::string_view bytes, const std::string& path, uint64_t first) {
-  Segment segment{first, {}, 0};
+std::string SegmentOf(const std::vector<std::string>& records) {
+  std::string bytes(kSegmentHeaderBytes, ' ');
+  uint64_t sequence = 1;
+  for (const std::string& record : records) AddRecord(sequence++, record, &bytes);
+  bytes.replace(0, kSegmentHeaderBytes, Header(1, records.size(), bytes.size()));
+  return bytes;
+}
+
+Result<Segment> DecodeSegment(std::string_view bytes, const std::string& path, uint64_t first,
+                              const RecordReader& read) {
+  Segment segment{.first = first};
   if (bytes.size() < kSegmentHeaderBytes) {
     segment.torn = -1;
     return segment;
@@ -92,9 +105,9 @@ Result<Segment> DecodeSegment(std::string_view bytes, const std::string& path, u
     if (!whole) return Damaged(path, sequence, "its length reaches beyond the end of the file");
     const uint32_t checksum = GetNumber(bytes.data() + at + 4);
     at += kRecordHeaderBytes;
-    ESPALIER_ASSIGN_OR_RETURN(cluster::JournalEntry entry,
-                              ReadRecord(path, sequence, checksum, bytes.substr(at, length)));
-    segment.entries.push_back(std::move(entry));
+    ESPALIER_ASSIGN_OR_RETURN(auto entry, read(path, sequence, checksum, bytes.substr(at, length)));
+    if (entry) segment.entries.push_back(*std::move(entry));
+    ++segment.records;
     at += length;
   }
   if (at != size) return Damaged(path, first + count, "bytes follow the last record");

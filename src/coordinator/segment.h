@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +24,9 @@ namespace espalier::coordinator {
 inline constexpr size_t kSegmentHeaderBytes = 91;
 
 struct Segment {
-  uint64_t first = 0;  // sequence number
-  std::vector<cluster::JournalEntry> entries;
+  uint64_t first = 0;                          // sequence number
+  std::vector<cluster::JournalEntry> entries;  // without those that the reader leaves out
+  size_t records = 0;
   // Number of records missing at its end: the file is shorter than its header states. -1: unknown,
   // because the header itself is incomplete.
   int64_t torn = 0;
@@ -31,8 +34,14 @@ struct Segment {
 
 Result<std::string> EncodeSegment(uint64_t first,
                                   const std::vector<cluster::JournalEntry>& entries);
+// Returns the segment of these encoded entries. The first one has the sequence number 1.
+std::string SegmentOf(const std::vector<std::string>& records);
+// Returns the entry of a record, or none to leave it out (Replay::Read).
+using RecordReader = std::function<Result<std::optional<cluster::JournalEntry>>(
+    const std::string& path, uint64_t sequence, uint32_t checksum, std::string_view bytes)>;
 // Parses a segment. Returns kDataLoss (journal.h, Damaged) for any damage except a file that was
 // cut short. `first`: the number in the file's name.
-Result<Segment> DecodeSegment(std::string_view bytes, const std::string& path, uint64_t first);
+Result<Segment> DecodeSegment(std::string_view bytes, const std::string& path, uint64_t first,
+                              const RecordReader& read);
 
 }  // namespace espalier::coordinator

@@ -22,7 +22,7 @@ class SqliteJournal : public Journal {
 
   Status Prepare();
   Result<Incarnation> TakeIncarnation(int64_t now_us);
-  Result<std::vector<cluster::JournalEntry>> Load();
+  Result<std::vector<cluster::JournalEntry>> Load(Replay& replay);
 
   Status Append(const std::vector<cluster::JournalEntry>& entries) override;
   Status Rewrite(const std::vector<cluster::JournalEntry>& entries) override;
@@ -33,6 +33,7 @@ class SqliteJournal : public Journal {
 
  private:
   Status CheckFile();
+  Result<std::vector<cluster::JournalEntry>> LoadRecords(Replay& replay);
   // Inserts entries inside a transaction. Sets `bytes` to their size.
   Status Insert(const std::vector<cluster::JournalEntry>& entries, int64_t* bytes);
   // Runs a transaction, and runs it again if the reserve, given back, may have made room for it.
@@ -93,7 +94,20 @@ Result<Incarnation> SqliteJournal::TakeIncarnation(int64_t now_us) {
   return Incarnation{static_cast<uint64_t>(number)};
 }
 
-Result<std::vector<cluster::JournalEntry>> SqliteJournal::Load() {
+Result<std::vector<cluster::JournalEntry>> SqliteJournal::Load(Replay& replay) {
+  ESPALIER_ASSIGN_OR_RETURN(auto entries, LoadRecords(replay));
+  if (!replay.sets_aside()) return entries;
+  GiveBackReserve();
+  ESPALIER_RETURN_IF_ERROR(replay.SetAside(&entries));
+  // The table `life` has a newer number than these.
+  std::erase_if(entries, [](const cluster::JournalEntry& entry) {
+    return std::holds_alternative<cluster::IncarnationTaken>(entry);
+  });
+  ESPALIER_RETURN_IF_ERROR(Rewrite(entries));
+  return entries;
+}
+
+Result<std::vector<cluster::JournalEntry>> SqliteJournal::LoadRecords(Replay& replay) {
   const std::string& path = database_->path();
   ESPALIER_ASSIGN_OR_RETURN(next_, database_->Integer("SELECT max(first_sequence) FROM life"));
   ESPALIER_ASSIGN_OR_RETURN(
@@ -110,9 +124,8 @@ Result<std::vector<cluster::JournalEntry>> SqliteJournal::Load() {
     }
     const std::string_view bytes = rows.Bytes(2);
     ESPALIER_ASSIGN_OR_RETURN(
-        cluster::JournalEntry entry,
-        ReadRecord(path, sequence, static_cast<uint32_t>(rows.Integer(1)), bytes));
-    entries.push_back(std::move(entry));
+        auto entry, replay.Read(path, sequence, static_cast<uint32_t>(rows.Integer(1)), bytes));
+    if (entry) entries.push_back(*std::move(entry));
     growth_.OnAppend(static_cast<int64_t>(bytes.size()));
     ++next_;
   }
@@ -165,8 +178,10 @@ Status SqliteJournal::Rewrite(const std::vector<cluster::JournalEntry>& entries)
 
 }  // namespace
 
-Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int64_t now_us) {
+Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int64_t now_us,
+                                        Replay& replay) {
   ESPALIER_ASSIGN_OR_RETURN(auto lock, DirectoryLock::Take(state_directory));
+  replay.Begin();
   DiskReserve reserve(state_directory + "/reserve", kDiskReserveBytes);
   const std::string path = state_directory + "/journal.db";
   auto database = SqliteDatabase::Open(path);
@@ -184,7 +199,7 @@ Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int6
     return s.code() == StatusCode::kDataLoss && !told ? Damaged(path, 0, s.message()) : s;
   };
   if (Status s = journal->Prepare(); !s.ok()) return explain(s);
-  auto past = journal->Load();
+  auto past = journal->Load(replay);
   if (!past.ok()) return explain(past.status());
   auto incarnation = journal->TakeIncarnation(now_us);
   if (!incarnation.ok()) return explain(incarnation.status());

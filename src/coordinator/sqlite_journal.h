@@ -15,6 +15,7 @@
 #include <string>
 
 #include "src/coordinator/journal.h"
+#include "src/coordinator/replay.h"
 
 namespace espalier::coordinator {
 
@@ -22,6 +23,7 @@ inline constexpr int64_t kDiskReserveBytes = int64_t{16} << 20;
 
 // Opens the journal like OpenJournal. On a full disk it gives the reserve back, because a
 // coordinator must be able to restart.
-Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int64_t now_us);
+Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int64_t now_us,
+                                        Replay& replay);
 
 }  // namespace espalier::coordinator

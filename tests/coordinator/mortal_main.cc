@@ -2,8 +2,13 @@
 //   ESPALIER_MORTAL="before JobAccepted" | "after GenerationStarted" | ...
 // It dies before or after the first append with an entry of that kind. It never sends what depends
 // on these entries.
+//   ESPALIER_MORTAL="replay SIGKILL 2" | "replay SIGABRT 2" | "replay SIGSEGV 2"
+// It dies while it replays the acceptance of job 2, if that has an input.
+#include <sys/resource.h>
+
 #include <csignal>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 
 #include "src/coordinator/program.h"
@@ -47,9 +52,28 @@ class MortalJournal : public Journal {
   const std::string when_;
 };
 
-std::unique_ptr<Journal> Wrap(std::unique_ptr<Journal> journal) {
-  const char* when = std::getenv("ESPALIER_MORTAL");
-  return std::make_unique<MortalJournal>(std::move(journal), when == nullptr ? "" : when);
+// Dies in the way that `when` names.
+void Die(const std::string& when) {
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  if (when.find("SIGKILL") != std::string::npos) std::raise(SIGKILL);
+  if (when.find("SIGABRT") != std::string::npos) throw std::logic_error("planted");
+  static char* volatile nowhere = nullptr;
+  *nowhere = 1;
+}
+
+void Wrap(OpenedJournal& opened) {
+  const char* variable = std::getenv("ESPALIER_MORTAL");
+  const std::string when = variable == nullptr ? "" : variable;
+  opened.journal = std::make_unique<MortalJournal>(std::move(opened.journal), when);
+  if (!when.starts_with("replay ")) return;
+  opened.replaying = [when, replaying = opened.replaying](JobId job,
+                                                          const cluster::JournalEntry* entry) {
+    replaying(job, entry);
+    const auto* accepted = entry == nullptr ? nullptr : std::get_if<cluster::JobAccepted>(entry);
+    const bool fatal = accepted != nullptr && accepted->submission.packed_input != nullptr;
+    if (fatal && when.ends_with(" " + std::to_string(job.value))) Die(when);
+  };
 }
 
 }  // namespace

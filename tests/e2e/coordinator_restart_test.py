@@ -1,4 +1,5 @@
 """The coordinator dies at any moment, restarts, and does not lose anything that it acknowledged."""
+import json
 import os
 import resource
 import signal
@@ -183,6 +184,68 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertEqual((submitter.returncode, out), (0, "job-1\n"), err)
         self.assertIn("before it answered; asking again", err)
         self.assertEqual(cluster.espalier("list")[0].count("once"), 1)
+
+    def start_to_die(self, cluster, how):
+        """Starts a coordinator that dies while it replays job-2. Returns its exit status."""
+        self.environment["ESPALIER_MORTAL"] = "replay %s 2" % how
+        dying = cluster.start_daemon("coordinator", [
+            os.path.join(TESTING, "mortal-coordinator"), "--listen", "127.0.0.1:0"] +
+            cluster.flags + cluster.coordinator_flags)
+        return dying.wait(timeout=60)
+
+    def three_jobs(self, state):
+        """Returns a cluster with a dead coordinator. job-1 and job-2 train, and job-3 waits."""
+        cluster = Cluster(self, workers=2, state=state)
+        one = {"min": 1, "max": 1}
+        cluster.submit(self.job("first", dict(self.spec, workers=one)))
+        cluster.submit(self.job("bad", dict(self.long_spec(self.csv), workers=one)))
+        for job in ("job-1", "job-2"):
+            cluster.wait_for_training(job)
+        cluster.submit(self.job("late", self.classes_spec(self.csv)))
+        cluster.kill_coordinator()
+        return cluster
+
+    def assert_set_aside(self, cluster):
+        status = cluster.status("job-2")
+        self.assertEqual(status["state"], "FAILED", status)
+        self.assertIn("crashed two starts of the coordinator", json.dumps(status))
+        result = cluster.result("watch", "job-2", code=1)
+        self.assertEqual(result["status"], "FAILED", result)
+
+    def test_a_job_whose_replay_crashes_twice_is_set_aside(self):
+        cluster = self.three_jobs(self.path("state"))
+        self.assertEqual(self.start_to_die(cluster, "SIGSEGV"), -signal.SIGSEGV)
+        self.assertEqual(self.start_to_die(cluster, "SIGABRT"), -signal.SIGABRT)
+        # Would die again if it read the job.
+        cluster.start_coordinator(cluster.address, os.path.join(TESTING, "mortal-coordinator"))
+        kept = self.path("state/set-aside-job-2")
+        self.assertIn("job-2 is set aside", cluster.log("coordinator"))
+        self.assertIn(kept, cluster.log("coordinator"))
+        self.assert_set_aside(cluster)
+        self.assertEqual(os.stat(kept).st_mode & 0o777, 0o600)
+        with open(kept, "rb") as f:
+            entries = f.read()
+        self.assert_like_quiet(cluster, "job-1", cluster.result("watch", "job-1"))
+        self.assertEqual(cluster.result("watch", "job-3")["status"], "SUCCEEDED")
+        cluster.kill_coordinator()
+        del self.environment["ESPALIER_MORTAL"]
+        cluster.restart_coordinator()
+        self.assert_set_aside(cluster)
+        self.assertEqual(cluster.log("coordinator").count("is set aside"), 1)
+        self.assertEqual(cluster.status("job-1")["state"], "SUCCEEDED")
+        with open(kept, "rb") as f:
+            self.assertEqual(f.read(), entries)
+        self.assertFalse(os.path.exists(self.path("state/replay-crashes")))
+
+    def test_kills_during_a_replay_do_not_set_a_job_aside(self):
+        cluster = self.three_jobs("file://" + self.path("state"))
+        for _ in range(10):
+            self.assertEqual(self.start_to_die(cluster, "SIGKILL"), -signal.SIGKILL)
+        del self.environment["ESPALIER_MORTAL"]
+        cluster.restart_coordinator()
+        self.assertFalse(os.path.exists(self.path("state/set-aside-job-2")))
+        wait_for("job-2 to train again", lambda: self.step_of(cluster, "job-2"))
+        cluster.espalier("cancel", "job-2")
 
     @pytest.mark.long
     def test_of_two_coordinators_the_older_ends_and_the_workers_follow_the_newer(self):

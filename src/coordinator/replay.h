@@ -1,0 +1,72 @@
+// The replay of a journal at a start. It sets a job aside if its entries crashed two starts, so
+// that the other jobs can run.
+//
+//   crashes at a job   read of its entries
+//   0, 1               all
+//   2                  outlines (rpc/journal_codec.h). After a crash at JobEnded, that entry is
+//                      left out, and the generations with it, so that no output is cleared away
+//   3 or more          nothing except its number
+//
+// The core fails a set-aside job like any other: it answers workers and clients, keeps the request
+// id, clears away what the job wrote, and revokes its tokens. The journal is rewritten before the
+// replay continues, so the job stays set aside at all later starts and in all later versions. A
+// later version does not try the job again: its user has seen that the job failed, and its output
+// may belong to another job.
+//
+// The raw entries go to the file `set-aside-job-N` in the state directory, a segment (segment.h) of
+// at most kSetAsideBytesMax that only this user can read. It may hold delegation tokens.
+//
+// Thread rule: as ReplayCrashes's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cluster/coordinator_actions.h"
+#include "src/coordinator/replay_crashes.h"
+#include "src/rpc/journal_codec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier::coordinator {
+
+inline constexpr size_t kSetAsideBytesMax = size_t{64} << 20;
+
+class Replay {
+ public:
+  Replay(std::string directory, std::shared_ptr<const storage::FileSystem> files);
+
+  // Counts crashes from now on. Creates the directory if it does not exist. REQUIRES: this
+  // coordinator owns the journal.
+  void Begin();
+  // Returns the entry of a record, after comparing its checksum. None: the job is set aside, and
+  // its outline does not hold the entry.
+  Result<std::optional<cluster::JournalEntry>> Read(const std::string& path, uint64_t sequence,
+                                                    uint32_t checksum, std::string_view bytes);
+  // Returns whether a job is set aside, of those read so far.
+  bool sets_aside() const { return !raw_.empty(); }
+  // Writes the files of the set-aside jobs, and adds the entries that fail these jobs to the
+  // journal's entries. The caller then rewrites the journal.
+  Status SetAside(std::vector<cluster::JournalEntry>* past);
+  // CoordinatorCore::Replaying.
+  void At(JobId job, const cluster::JournalEntry* entry);
+  // Forgets the crashes, because the core has replayed all entries.
+  void Succeed();
+
+ private:
+  Result<std::optional<cluster::JournalEntry>> Decode(const rpc::EntryHead& head,
+                                                      std::string_view bytes) const;
+  Status Keep(JobId job, const std::string& path) const;
+
+  std::string directory_;
+  const std::shared_ptr<const storage::FileSystem> files_;
+  std::unique_ptr<ReplayCrashes> crashes_;                // from Begin on
+  std::map<JobId, std::map<uint64_t, std::string>> raw_;  // entries of set-aside jobs, by sequence
+};
+
+}  // namespace espalier::coordinator

@@ -1,0 +1,385 @@
+// Starts of a coordinator that crash while they replay one job. Real processes crash.
+#include "src/coordinator/replay.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include "src/base/version.h"
+#include "src/cluster/coordinator_core.h"
+#include "src/coordinator/open_journal.h"
+#include "src/coordinator/segment.h"
+#include "src/rpc/journal_codec.h"
+#include "tests/rpc/messages.h"
+#include "tests/storage/fake_hdfs.h"
+
+namespace espalier::coordinator {
+namespace {
+
+namespace fs = std::filesystem;
+using Hook = std::function<void(JobId, const cluster::JournalEntry*)>;
+
+constexpr JobId kBad{2};
+const std::string kLine = std::string(kVersion) + " job-2";
+
+std::string Directory(const std::string& name) {
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
+  fs::remove_all(path);
+  return path;
+}
+
+std::string Read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void Crashed(const std::string& plain, const std::string& lines) {
+  std::ofstream(plain + "/replay-crashes") << lines;
+}
+
+OpenedJournal Open(const std::string& directory) {
+  auto opened = OpenJournal(directory, {}, 1);
+  INFO(opened.status().ToString());
+  REQUIRE(opened.ok());
+  return *std::move(opened);
+}
+
+cluster::JobAccepted Accepted(uint64_t job) {
+  cluster::JobAccepted accepted{{job}, 1000, rpc::SampleSubmission()};
+  accepted.submission.client_request_id = "request-" + std::to_string(job);
+  accepted.submission.output = accepted.submission.output_place = "/out" + std::to_string(job);
+  return accepted;
+}
+
+// Adds three jobs to a new journal. The second one has workers.
+std::string ThreeJobs(const std::string& directory) {
+  const OpenedJournal journal = Open(directory);
+  for (uint64_t job = 1; job <= 3; ++job) {
+    REQUIRE(journal.journal->Append({Accepted(job), cluster::MergeTried{{job}, 1}}).ok());
+  }
+  const cluster::GenerationStarted started{kBad, {1}, {{{5}, "a", "host:1"}}, {}, 12, "haswell"};
+  REQUIRE(journal.journal->Append({cluster::WorkerIdGiven{{5}}, started}).ok());
+  return directory;
+}
+
+// A core after a start like the program's, and its first actions.
+struct Started {
+  cluster::CoordinatorCore core;
+  cluster::CoordinatorActions actions;
+  std::unique_ptr<Journal> journal;
+};
+Started Start(const std::string& directory, const Hook& hook = {}) {
+  OpenedJournal opened = Open(directory);
+  cluster::CoordinatorCoreOptions options;
+  options.incarnation = opened.incarnation;
+  cluster::CoordinatorCore core(options, opened.past, [&](JobId job, const auto* entry) {
+    opened.replaying(job, entry);
+    if (hook) hook(job, entry);
+  });
+  opened.replayed();
+  cluster::CoordinatorActions actions = core.Step(cluster::Tick{}, 5000);
+  return {std::move(core), std::move(actions), std::move(opened.journal)};
+}
+
+// Returns the signal that ends a process which runs `body`; 0: none.
+int SignalOf(const std::function<void()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    // Without the handlers of Catch2 and of the address sanitizer.
+    for (int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTERM}) signal(s, SIG_DFL);
+    std::set_terminate(std::abort);
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+// Runs `crash` at the first entry of job 2 that is not an outline.
+Hook AtBad(const std::function<void()>& crash) {
+  return [crash](JobId job, const cluster::JournalEntry* entry) {
+    const auto* accepted = entry == nullptr ? nullptr : std::get_if<cluster::JobAccepted>(entry);
+    if (job == kBad && accepted != nullptr && accepted->submission.packed_input != nullptr) crash();
+  };
+}
+
+void Fault() {
+  static char* volatile nowhere = nullptr;
+  *nowhere = 1;
+}
+
+int Overflow(int depth) {
+  volatile char room[4096];
+  room[depth % 4096] = 1;
+  return depth < 0 ? 0 : Overflow(depth + 1) + room[(depth + 1) % 4096];
+}
+
+void Throw() { throw std::logic_error("planted"); }
+
+const std::vector<std::pair<int, std::function<void()>>> kCrashes = {
+    {SIGSEGV, Fault},
+    {SIGSEGV, [] { Overflow(0); }},
+    {SIGABRT, [] { std::abort(); }},
+    {SIGABRT, []() noexcept { Throw(); }},
+    {SIGFPE, [] { std::raise(SIGFPE); }},
+    {SIGILL, [] { std::raise(SIGILL); }},
+    {SIGBUS, [] { std::raise(SIGBUS); }}};
+
+TEST_CASE("a job that crashes two starts is set aside") {
+  const std::string prefix = GENERATE("", "file://");  // the two kinds of journal
+  for (const auto& [signal, crash] : kCrashes) {
+    INFO(prefix << ", signal " << signal);
+    const std::string plain = Directory("aside");
+    const std::string directory = ThreeJobs(prefix + plain);
+    for (int start = 1; start <= 2; ++start) {
+      CHECK(SignalOf([&, crash = crash] { Start(directory, AtBad(crash)); }) == signal);
+    }
+    CHECK(Read(plain + "/replay-crashes") == kLine + "\n" + kLine + "\n");
+    const Started third = Start(directory, AtBad(crash));
+    const auto jobs = third.core.Jobs();
+    REQUIRE(jobs.size() == 3);
+    CHECK(jobs[0].state == spec::JobState::kQueued);
+    CHECK(jobs[1].state == spec::JobState::kFailed);
+    CHECK(jobs[2].state == spec::JobState::kQueued);
+    CHECK_THAT(jobs[1].error.message(),
+               Catch::Contains("crashed two starts") && Catch::Contains("set-aside-job-2"));
+    CHECK(!fs::exists(plain + "/replay-crashes"));
+  }
+}
+
+TEST_CASE("a set-aside job ends like any other job that fails") {
+  const std::string directory = ThreeJobs(Directory("ends"));
+  Crashed(directory, kLine + "\n" + kLine + "\n");
+  const Started started = Start(directory);
+  const spec::JobSnapshot job = *started.core.Job(kBad);
+  CHECK(job.name == "x");
+  CHECK(job.output == "/out2");
+  CHECK(job.submitted_ms == 1000);
+  CHECK(started.core.FindSubmission("request-2") == kBad);
+  REQUIRE(started.actions.clear.size() == 1);
+  CHECK(started.actions.clear[0].output == "/out2");
+  CHECK(started.actions.clear[0].request_id == "request-2");
+  CHECK(started.actions.clear[0].tokens == rpc::SampleTokens());
+  const auto& persist = started.actions.persist;
+  CHECK(std::any_of(persist.begin(), persist.end(), [](const auto& entry) {
+    const auto* ended = std::get_if<cluster::JobEnded>(&entry);
+    return ended != nullptr && ended->snapshot.job == kBad;
+  }));
+}
+
+TEST_CASE("the entries of a set-aside job are kept in a private file") {
+  const std::string prefix = GENERATE("", "file://");
+  const std::string plain = Directory("kept");
+  const std::string directory = ThreeJobs(prefix + plain);
+  Crashed(plain, kLine + "\n" + kLine + "\n");
+  std::string kept;
+  for (int start = 1; start <= 3; ++start) {
+    const Started started = Start(directory);
+    CHECK(started.core.Job(kBad)->state == spec::JobState::kFailed);
+    REQUIRE(started.journal->Rewrite(started.core.Remember()).ok());
+    const std::string file = plain + "/set-aside-job-2";
+    if (start == 1) kept = Read(file);
+    CHECK(Read(file) == kept);
+    struct stat s = {};
+    REQUIRE(stat(file.c_str(), &s) == 0);
+    CHECK((s.st_mode & 0777) == 0600);
+  }
+  const auto segment =
+      DecodeSegment(kept, "kept", 1, [](const auto&, uint64_t, uint32_t, std::string_view bytes) {
+        return Result<std::optional<cluster::JournalEntry>>(*rpc::DecodeJournalEntry(bytes));
+      });
+  REQUIRE(segment.ok());
+  REQUIRE(segment->entries.size() == 3);
+  CHECK(*rpc::EncodeJournalEntry(segment->entries[0]) == *rpc::EncodeJournalEntry(Accepted(2)));
+  CHECK(std::holds_alternative<cluster::GenerationStarted>(segment->entries[2]));
+}
+
+TEST_CASE("the file of a set-aside job is bounded") {
+  const std::string directory = Directory("bounded-file");
+  {
+    const OpenedJournal opened = Open(directory);
+    cluster::JobAccepted large = Accepted(2);
+    large.submission.job_yaml.assign(1 << 20, 'y');
+    large.submission.asked_yaml.assign(1 << 20, 'y');
+    for (int i = 0; i < 40; ++i) REQUIRE(opened.journal->Append({large}).ok());
+  }
+  Crashed(directory, kLine + "\n" + kLine + "\n");
+  Start(directory);
+  CHECK(fs::file_size(directory + "/set-aside-job-2") > kSetAsideBytesMax / 2);
+  CHECK(fs::file_size(directory + "/set-aside-job-2") < kSetAsideBytesMax + 10'000);
+}
+
+TEST_CASE("entries of a set-aside job are not decoded") {
+  const std::string prefix = GENERATE("", "file://");
+  const std::string plain = Directory("undecoded");
+  const std::string directory = ThreeJobs(prefix + plain);
+  {
+    cluster::JobAccepted damaged = Accepted(2);
+    damaged.submission.packed_input = std::make_shared<const std::string>("not a plan");
+    REQUIRE(Open(directory).journal->Append({damaged}).ok());
+  }
+  CHECK(OpenJournal(directory, {}, 1).status().code() == StatusCode::kDataLoss);
+  Crashed(plain, kLine + "\n" + kLine + "\n");
+  CHECK(Start(directory).core.Job(kBad)->state == spec::JobState::kFailed);
+  // The journal holds the outline now.
+  CHECK(Start(directory).core.Job(kBad)->state == spec::JobState::kFailed);
+}
+
+TEST_CASE("the end of a set-aside job is read, or nothing is cleared") {
+  const std::string directory = Directory("ended");
+  const auto ended = [&](const std::string& lines) {
+    fs::remove_all(directory);
+    ThreeJobs(directory);
+    spec::JobSnapshot snapshot = rpc::SampleSnapshot();
+    snapshot.job = kBad;
+    snapshot.state = spec::JobState::kCancelled;
+    REQUIRE(Open(directory).journal->Append({cluster::JobEnded{snapshot}}).ok());
+    Crashed(directory, lines);
+    return Start(directory);
+  };
+  CHECK(ended(kLine + "\n" + kLine + "\n").core.Job(kBad)->state == spec::JobState::kCancelled);
+  const Started unread = ended(kLine + " end\n" + kLine + " end\n");
+  CHECK(unread.core.Job(kBad)->state == spec::JobState::kFailed);
+  CHECK(unread.core.FindSubmission("request-2") == kBad);
+  CHECK(unread.actions.clear.empty());
+  const auto revoked =
+      std::count_if(unread.actions.tokens.begin(), unread.actions.tokens.end(),
+                    [](const cluster::TokenWork& work) { return work.job == kBad && work.cancel; });
+  CHECK(revoked == std::ssize(rpc::SampleTokens()));
+}
+
+TEST_CASE("a crash at the end of a job is marked") {
+  const std::string directory = ThreeJobs(Directory("at-end"));
+  spec::JobSnapshot snapshot = rpc::SampleSnapshot();
+  snapshot.job = kBad;
+  REQUIRE(Open(directory).journal->Append({cluster::JobEnded{snapshot}}).ok());
+  const auto at_end = [](JobId, const cluster::JournalEntry* entry) {
+    if (entry != nullptr && std::holds_alternative<cluster::JobEnded>(*entry)) Fault();
+  };
+  CHECK(SignalOf([&] { Start(directory, at_end); }) == SIGSEGV);
+  CHECK(Read(directory + "/replay-crashes") == kLine + " end\n");
+}
+
+TEST_CASE("of a job that crashes a third start only the number is left") {
+  const std::string directory = ThreeJobs(Directory("third"));
+  Crashed(directory, kLine + "\n" + kLine + "\n");
+  const Hook at_any = [](JobId job, const cluster::JournalEntry* entry) {
+    const auto* accepted = entry == nullptr ? nullptr : std::get_if<cluster::JobAccepted>(entry);
+    if (job == kBad && accepted != nullptr && accepted->submission.output == "/out2") Fault();
+  };
+  CHECK(SignalOf([&] { Start(directory, at_any); }) == SIGSEGV);
+  for (int start = 4; start <= 5; ++start) {
+    const Started started = Start(directory, at_any);
+    REQUIRE(started.core.Jobs().size() == 3);
+    CHECK(started.core.Job(kBad)->state == spec::JobState::kFailed);
+    CHECK(started.core.Job(kBad)->output.empty());
+  }
+}
+
+TEST_CASE("the end of a process from outside does not count") {
+  const std::string prefix = GENERATE("", "file://");
+  const std::string plain = Directory("outside");
+  const std::string directory = ThreeJobs(prefix + plain);
+  for (int start = 1; start <= 10; ++start) {
+    CHECK(SignalOf([&] { Start(directory, AtBad([] { std::raise(SIGKILL); })); }) == SIGKILL);
+  }
+  for (const int signal : {SIGTERM, SIGABRT, SIGSEGV}) {  // another process sends it
+    for (int start = 1; start <= 2; ++start) {
+      const auto from_outside = [&] {
+        const pid_t target = getpid();
+        const pid_t sender = fork();
+        if (sender == 0) _exit(kill(target, signal));
+        waitpid(sender, nullptr, 0);
+      };
+      CHECK(SignalOf([&] { Start(directory, AtBad(from_outside)); }) == signal);
+    }
+  }
+  CHECK(Read(plain + "/replay-crashes").empty());
+  for (const auto& job : Start(directory).core.Jobs()) {
+    CHECK(job.state == spec::JobState::kQueued);
+  }
+}
+
+TEST_CASE("a crash outside the replay of a job does not count") {
+  const std::string directory = ThreeJobs(Directory("no-job"));
+  CHECK(SignalOf([&] {
+          Start(directory, [](JobId job, const auto*) {
+            if (!job) Fault();
+          });
+        }) == SIGSEGV);
+  CHECK(Read(directory + "/replay-crashes").empty());
+  CHECK(SignalOf([&] {
+          Start(directory);
+          Fault();
+        }) == SIGSEGV);
+  CHECK(!fs::exists(directory + "/replay-crashes"));
+#ifndef __SANITIZE_THREAD__
+  CHECK(SignalOf([&] { Start(directory, AtBad([] { std::thread(Fault).join(); })); }) == SIGSEGV);
+  CHECK(Read(directory + "/replay-crashes").empty());
+#endif
+}
+
+TEST_CASE("a successful replay forgets earlier crashes") {
+  const std::string directory = ThreeJobs(Directory("forgets"));
+  for (int round = 1; round <= 2; ++round) {
+    CHECK(SignalOf([&] { Start(directory, AtBad(Fault)); }) == SIGSEGV);
+    CHECK(Start(directory).core.Job(kBad)->state == spec::JobState::kQueued);
+    CHECK(!fs::exists(directory + "/replay-crashes"));
+  }
+}
+
+TEST_CASE("lines of other versions and torn lines do not count") {
+  const std::string directory = ThreeJobs(Directory("lines"));
+  Crashed(directory, "0.0.1 job-2\n0.0.1 job-2\njob-2\n" + kLine + "x\n" + kLine + "\n" +
+                         std::string(kVersion) + " job-\n");
+  CHECK(Start(directory).core.Job(kBad)->state == spec::JobState::kQueued);
+}
+
+#ifndef __SANITIZE_THREAD__  // the fake HDFS has threads, which a fork does not copy
+TEST_CASE("crashes of a replay count on an HDFS") {
+  const storage::FakeHdfs hdfs([](const storage::ServedRequest& r, storage::ServedReply* reply) {
+    if (r.op() == "MKDIRS") *reply = storage::Reply(200, storage::FakeHdfs::kTrue);
+    return r.op() == "MKDIRS";
+  });
+  const auto watch = [&] {
+    return std::make_unique<ReplayCrashes>(hdfs.base + "/state",
+                                           storage::MakeFileSystem(storage::Quick()));
+  };
+  const auto replay = [&](const std::function<void()>& end) {
+    return SignalOf([&] {
+      const auto crashes = watch();
+      crashes->At(kBad, false);
+      end();
+    });
+  };
+  CHECK(replay([] { std::raise(SIGKILL); }) == SIGKILL);
+  CHECK(hdfs.content.empty());
+  CHECK(replay(Fault) == SIGSEGV);
+  CHECK(replay([] { std::abort(); }) == SIGABRT);
+  CHECK(hdfs.content.at("/state/replay-crashes") == kLine + "\n" + kLine + "\n");
+  const auto crashes = watch();
+  CHECK(crashes->Of(kBad).times == 2);
+  CHECK(crashes->Of({1}).times == 0);
+  crashes->Clear();
+  CHECK(hdfs.content.empty());
+}
+#endif
+
+}  // namespace
+}  // namespace espalier::coordinator
