@@ -18,9 +18,9 @@ Strings Repeated(int64_t count, const std::function<std::string(int64_t)>& value
 }
 
 std::string WordOf(Undecided::Why why) {
-  constexpr const char* kWords[] = {"decimal comma", "thousands",   "either comma",
-                                    "written",       "date format", "zone",
-                                    "date",          "blanks",      "point"};
+  constexpr const char* kWords[] = {"decimal comma", "thousands", "either comma", "written",
+                                    "date format",   "zone",      "date",         "blanks",
+                                    "point",         "date form"};
   return std::string("undecided: ") + kWords[static_cast<int>(why)];
 }
 
@@ -120,6 +120,16 @@ TEST_CASE("dates with two meanings need a format") {
   CHECK(Judged({"20240229235958", "20240301070100"}) == "undecided: date format");
   CHECK(Judged({"20240229235958", "20240301077100"}) == "numeric");
   CHECK(Judged({"1234-05", "1850-11", "05/1234"}) == "categorical");
+  using Pair = std::pair<const char*, const char*>;
+  for (const auto& [one, other] :
+       {Pair{"202402292359", "202402290001"}, Pair{"2024022923", "2024022901"},
+        Pair{"20240229235958123", "20240229235958124"}, Pair{"29022024", "01022024"},
+        Pair{"02.2024", "12.2023"}}) {
+    INFO(one);
+    CHECK(Judged({one, other}) == "undecided: date format");
+    CHECK(Judged({one, other, "7"}) == "numeric");
+    for (const std::string& format : NumberFormatsOf(one)) CHECK(DateFormat(format).Parse(one));
+  }
   CHECK(DateFormatsOf("2024-02") == Strings{"%Y-%m"});
   CHECK(DateFormatsOf("2024.02.29") == Strings{"%Y.%m.%d"});
   CHECK(Judged({"2024-02-29 23:59:58 CET"}) == "undecided: zone");
@@ -128,6 +138,127 @@ TEST_CASE("dates with two meanings need a format") {
   CHECK(DateFormatsOf("29/02/2024") == Strings{"%d/%m/%Y"});
   CHECK(DateFormatsOf("29/02/2024 23:59") == Strings{"%d/%m/%Y %H:%M"});
   CHECK(DateFormatsOf("555-1234").empty());
+}
+
+TEST_CASE("dates of other programs need a format") {
+  for (const char* text : {"29/Feb/2024:23:59:58 +0000",
+                           "29-FEB-24 11.59.58.000000 PM",
+                           "29FEB2024:23:59:58",
+                           "Thu Feb 29 23:59:58 UTC 2024",
+                           "Thu Feb 29 23:59:58 2024",
+                           "2024:02:29 23:59:58",
+                           "2024-02-29-23.59.58.123456",
+                           "20240229_235958",
+                           "20240229 23:59",
+                           "20240229-2359",
+                           "2024_02_29",
+                           "29.02.2024, 23:59",
+                           "29. 02. 2024",
+                           "02/29/2024T23:59:58Z",
+                           "02/29/2024 11:59:58PM",
+                           "02/29/2024, 23:59:58+01:00",
+                           "29/Feb/24",
+                           "Feb2024",
+                           "02-2024",
+                           "Thursday, February 29, 2024",
+                           "2024-02-29 23",
+                           "2024\xE5\xB9\xB4"
+                           "2\xE6\x9C\x88"
+                           "29\xE6\x97\xA5"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "undecided: date format");
+    CHECK_FALSE(DateFormatsOf(text).empty());
+    for (const std::string& format : DateFormatsOf(text)) CHECK(DateFormat(format).Parse(text));
+  }
+  CHECK(DateFormatsOf("24-02-03") == Strings{"%d-%m-%y", "%y-%m-%d"});
+  CHECK(DateFormatsOf("20240229").empty());
+  CHECK(Judged({"02/29/2024 11:59 PM EST"}) == "undecided: zone");
+}
+
+TEST_CASE("dates that no format reads are not categories") {
+  for (const char* text :
+       {"2024-02-29t23:59:58z", "'2024-02-29'", "[29/Feb/2024:23:59:58 +0000]",
+        "February 29th, 2024", "29th of February 2024", "02/29/2024 11:59 p.m.",
+        "February 29, 2024 at 11:59 PM", "29.02.2024 23:59 Uhr", "29. Februar 2024",
+        "28 f\xC3\xA9vr. 2024", "28 de julio de 2024", "28 m\xC3\xA4rz 2024",
+        "2024-02-29\xC2\xA0"
+        "23:59",
+        "2024\xE2\x80\x91"
+        "02\xE2\x80\x91"
+        "29",
+        "Thu Feb 29 2024 23:59:58 GMT+0100 (CET)"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "undecided: date form");
+  }
+  for (const char* text : {"3 Series 2019", "May", "setter 12", "Street 29, 2024", "v1.2.2024a"}) {
+    INFO(text);
+    CHECK(Judged({text, "x"}) == "categorical");
+  }
+}
+
+TEST_CASE("numbers of other scripts and programs need a key") {
+  for (const char* text : {"$1.2M",
+                           "A$5",
+                           "HK$5.50",
+                           "NOK 5",
+                           "usd 5",
+                           "Rs. 5",
+                           "kr 5",
+                           "\xE2\x82\xBA"
+                           "5",
+                           "\xEF\xBC\x84"
+                           "5",
+                           "$(5)",
+                           "%5",
+                           "5 kg/m3",
+                           "5 m2",
+                           "1,200 sq. ft",
+                           "5 years old",
+                           "5.5 l/100 km",
+                           "5% vol",
+                           "5 x10^9/L",
+                           "5'",
+                           "5*",
+                           "5[1]",
+                           "~5",
+                           "'5'",
+                           "\"5\"",
+                           "\xE2\x80\x90"
+                           "5",
+                           "\xE2\x80\x94"
+                           "5"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "undecided: written");
+  }
+  for (const char* text : {"\xEF\xBC\x91\xEF\xBC\x92", "\xD9\xA1\xD9\xAB\xD9\xA2",
+                           "1\xC2\xB7"
+                           "5",
+                           "1.5\xC3\x97"
+                           "10^3",
+                           "1.5*10^3", "1.5D+03"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "undecided: point");
+  }
+  for (const char* text : {"\xE2\x80\x82"
+                           "5",
+                           "5\xE3\x80\x80",
+                           "\xE2\x80\x8B"
+                           "5",
+                           "\v5",
+                           "\xE2\x80\x8E"
+                           "5"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "undecided: blanks");
+  }
+  CHECK(Judged({"1`234",
+                "5\xC2\xB4"
+                "678"}) == "undecided: thousands");
+  for (const char* text : {"10 to 20", "18-24", ">50K", "<=50K", "0x1F", "12 Main 5", "5 - 10",
+                           "5'10\"", "TOP 10", "A/5 21171", "1D"}) {
+    INFO(text);
+    const std::string judged = Judged({text, "x"});
+    CHECK(judged == (std::string(text) == "1D" ? "undecided: written" : "categorical"));
+  }
 }
 
 TEST_CASE("numbers with separators or units need a key") {

@@ -86,6 +86,10 @@ std::optional<Undecided> FindUndecided(const ColumnSample& sample) {
   if (texts.zones > 0 && Half(sample.dates() + texts.zones, sample)) {
     return Undecided{.why = Undecided::Why::kZone, .example = texts.zone};
   }
+  const int64_t other = texts.other_dates;
+  if (other > 0 && Half(sample.dates() + texts.like_dates + other, sample)) {
+    return Undecided{.why = Undecided::Why::kDateForm, .example = texts.other_date};
+  }
   if (Half(sample.numbers(), sample)) return std::nullopt;  // the others are bad rows
   if (texts.written == 0 || !Half(sample.numbers() + texts.written, sample)) return std::nullopt;
   const bool grades = texts.with_unit == texts.written && texts.different.size() <= kGradesMax &&
@@ -141,9 +145,14 @@ void ColumnSample::AddText(std::string_view text, const DateFormat* format, int6
   };
   std::vector<std::string> formats = DateFormatsOf(text);
   if (formats.empty() && format != nullptr && ParseDate(text)) formats.emplace_back("auto");
-  if (!formats.empty()) note(&t.like_dates, &t.like_date);
+  const size_t formats_found = formats.size();
+  if (formats_found > 0) note(&t.like_dates, &t.like_date);
   for (std::string& one : formats) t.date_formats[std::move(one)] += times;
-  if (HasUnknownZone(text)) note(&t.zones, &t.zone);
+  if (HasUnknownZone(text)) {
+    note(&t.zones, &t.zone);
+  } else if (formats_found == 0 && IsDateInOtherForm(text)) {
+    note(&t.other_dates, &t.other_date);
+  }
   WrittenNumber how;
   if (!ReadWrittenNumber(text, &how)) return;
   note(&t.written, &t.like_number);
@@ -188,6 +197,14 @@ bool ColumnSample::consecutive() const {
   return close && static_cast<int64_t>(counted_.size()) == values_ && different() == values;
 }
 
+std::vector<std::string> ColumnSample::moment_formats() const {
+  std::vector<std::string> formats;
+  for (const auto& [format, values] : moments_) {
+    if (values == values_) formats.push_back(format);
+  }
+  return formats;
+}
+
 void ColumnSample::Add(std::string_view text, const ValueRules& rules, const DateFormat* format,
                        int64_t times) {
   rows_ += times;
@@ -215,10 +232,7 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   if (kind != NumberKind::kNumber) return;
   days_ += IsDayNumber(value) ? times : 0;
   months_ += IsMonthNumber(value) ? times : 0;
-  if (IsSecondNumber(value)) {
-    if (moments_ == 0) moment_ = text;
-    moments_ += times;
-  }
+  for (std::string& one : NumberFormatsOf(text)) moments_[std::move(one)] += times;
   booleans_ += value == 0 || value == 1 ? times : 0;
 }
 
@@ -327,8 +341,8 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
   if (trusted && !nulls && sample.constant()) return LeftOutReason::kConstant;
   const bool varies = !sample.constant() && sample.texts() == nullptr;
   if (varies && dates) return FeatureType::kDate;
-  if (varies && sample.moments() == sample.values()) {
-    return Undecided{.example = sample.moment(), .date_formats = {"%Y%m%d%H%M%S"}};
+  if (varies && !sample.moment_formats().empty()) {
+    return Undecided{.example = sample.first(), .date_formats = sample.moment_formats()};
   }
   if (sample.texts() == nullptr) return FeatureType::kNumeric;
   if (const auto undecided = FindUndecided(sample)) return *undecided;
@@ -386,7 +400,7 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
       return start + "numbers written with a currency, a percent sign, a unit or another sign" +
              such + ". Write plain numbers, " + last;
     case Undecided::Why::kBlanks:
-      return start + "numbers with no-break spaces around them" + such +
+      return start + "numbers with no-break spaces or other special ones around them" + such +
              (facts.csv ? ". Remove these spaces or set " + set("thousands", ' ')
                         : ". Remove these spaces") +
              "; or " + otherwise;
@@ -401,6 +415,10 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
       if (facts.label) return start + DateLabel(undecided, last);
       return start + "dates with the name of a time zone" + such +
              ". Write them in UTC or with an offset such as +01:00, " + otherwise;
+    case Undecided::Why::kDateForm:
+      if (facts.label) return start + DateLabel(undecided, last);
+      return start + "dates in a form that is not read" + such +
+             ". Write them as in 2024-02-29 23:59:58, " + otherwise;
     case Undecided::Why::kDateFormat:
       if (facts.label) return start + DateLabel(undecided, last);
       break;

@@ -50,9 +50,11 @@ class ColumnSample {
     std::string first;  // first of these values
     int64_t dates = 0;
     std::map<std::string, int64_t> date_formats;  // DateFormatsOf -> number of values
-    int64_t like_dates = 0;  // values with one of these formats that are not dates
-    std::string like_date;   // first of them
-    int64_t zones = 0;       // values with HasUnknownZone
+    int64_t like_dates = 0;   // values with one of these formats that are not dates
+    std::string like_date;    // first of them
+    int64_t other_dates = 0;  // values with IsDateInOtherForm
+    std::string other_date;   // first of them
+    int64_t zones = 0;        // values with HasUnknownZone
     std::string zone;
     int64_t written = 0;  // values that only ReadWrittenNumber reads
     std::string like_number;
@@ -91,9 +93,9 @@ class ColumnSample {
   // Return the number of values like 20240229 and like 202402.
   int64_t days() const { return days_; }
   int64_t months() const { return months_; }
-  // Returns the number of values like 20240229235958, and the first of them.
-  int64_t moments() const { return moments_; }
-  const std::string& moment() const { return moment_; }
+  // Returns the formats of NumberFormatsOf that apply to all values. `first`: first value.
+  std::vector<std::string> moment_formats() const;
+  const std::string& first() const { return first_; }
   // Returns whether all values are the same text.
   bool constant() const { return values_ > 0 && constant_; }
   // Returns whether each value is an integer, one more than the previous value in its block.
@@ -128,8 +130,7 @@ class ColumnSample {
   Texts& SomeTexts();
 
   int64_t rows_ = 0, values_ = 0, numbers_ = 0, booleans_ = 0, days_ = 0, months_ = 0;
-  int64_t moments_ = 0;
-  std::string moment_;
+  std::map<std::string, int64_t> moments_;  // NumberFormatsOf -> number of values
   static constexpr size_t kNumbersCounted = 65'536;
   std::string first_;          // first value; if it is long, its beginning and hash
   double last_ = 0;            // last number
@@ -173,6 +174,7 @@ struct Undecided {
     kDate,          // a label of dates
     kBlanks,        // numbers with no-break spaces around them
     kPoint,         // numbers in a form that is not read
+    kDateForm,      // dates with signs or words that no format reads
   };
   Why why = Why::kDateFormat;
   std::string example;
@@ -190,7 +192,7 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //   date         at least half are dates, or all are numbers like 202402 or 20240229
 //   boolean      all are booleans
 //   undecided    at least half are numbers or dates in a form that has two meanings or requires a
-//                format, or all are numbers like 20240229235958
+//                format, or all are numbers like 20240229235958 or 29022024
 //   left out     text that is different in nearly every row
 //   categorical  otherwise
 Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts);

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "src/data/table/number.h"
+#include "src/data/table/value_rules.h"
 
 namespace espalier::data {
 namespace {
@@ -262,14 +263,178 @@ bool ReadFormat(std::string_view format, Scanner& scan, Clock* clock) {
   return true;
 }
 
-constexpr std::array<std::string_view, 25> kDayFormats = {
-    "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y",     "%m-%d-%Y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y",
-    "%b %d %Y", "%Y-%b-%d", "%a, %d %b %Y", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%y",
-    "%d%b%Y",   "%Y-%m-%d", "%Y/%m/%d",     "%d.%m.%Y", "%d-%m-%y", "%Y.%m.%d", "%Y-%m",
-    "%Y/%m",    "%m/%Y",    "%b-%y",        "%b %Y"};
-constexpr std::array<std::string_view, 11> kTimeFormats = {
-    "",       " %H:%M",    " %H:%M:%S",    " %H:%M:%S.%f", " %I:%M %p",   " %I:%M:%S %p",
-    "T%H:%M", "T%H:%M:%S", " %H:%M:%S %z", " %H:%M:%S,%f", "T%H:%M:%S,%f"};
+constexpr std::array<std::string_view, 49> kDayFormats = {
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d-%b-%Y",
+    "%d %b %Y",
+    "%b %d, %Y",
+    "%b %d %Y",
+    "%Y-%b-%d",
+    "%a, %d %b %Y",
+    "%d/%m/%y",
+    "%m/%d/%y",
+    "%d.%m.%y",
+    "%d-%b-%y",
+    "%d%b%Y",
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%d-%m-%y",
+    "%Y.%m.%d",
+    "%Y-%m",
+    "%Y/%m",
+    "%m/%Y",
+    "%b-%y",
+    "%b %Y",
+    "%d/%b/%Y",
+    "%d/%b/%y",
+    "%d %b %y",
+    "%b-%d-%Y",
+    "%b/%d/%Y",
+    "%Y %b %d",
+    "%Y/%b/%d",
+    "%Y_%m_%d",
+    "%Y:%m:%d",
+    "%Y %m %d",
+    "%d %m %Y",
+    "%y-%m-%d",
+    "%y/%m/%d",
+    "%d. %m. %Y",
+    "%d. %b %Y",
+    "%Y. %m. %d.",
+    "%a, %b %d, %Y",
+    "%a %b %d %Y",
+    "%a %b %d, %Y",
+    "%a %d %b %Y",
+    "%a %Y-%m-%d",
+    "%m-%Y",
+    "%b%Y",
+    "%Y\xE5\xB9\xB4%m\xE6\x9C\x88%d\xE6\x97\xA5"};
+// A day of digits alone may have any meaning, so only a time makes it a date.
+constexpr std::string_view kBareDay = "%Y%m%d";
+// Formats with the time before the year, as of ctime and date.
+constexpr std::array<std::string_view, 2> kYearLast = {"%a %b %d %H:%M:%S %Y",
+                                                       "%a %b %d %H:%M:%S %z %Y"};
+
+// Returns the format of the time after a day, with what separates the two: "T%H:%M:%S.%f %z".
+// Empty: this is not a time. The text may still have values out of range.
+std::string TimeFormatOf(std::string_view text) {
+  Scanner scan(text);
+  std::string format;
+  for (const std::string_view separator : {", ", " ", "T", "-", "_", ":"}) {
+    if (!scan.Skip(separator)) continue;
+    format = separator;
+    break;
+  }
+  if (format.ends_with(' ')) scan.SkipBlanks();
+  int64_t number = 0;
+  const std::string_view start = scan.rest();
+  const size_t digits = std::min(start.find_first_not_of("0123456789"), start.size());
+  if (format.empty() || digits == 0) return "";
+  const bool compact = digits > 2;
+  if (compact && digits != 4 && digits != 6) return "";
+  const size_t hour = format.size();
+  scan.Digits(1, 2, 0, 99, &number);
+  format += "%H";
+  const char colon = compact || scan.done() ? '\0' : scan.rest()[0];
+  for (const char* part : {"%M", "%S"}) {
+    if (compact ? scan.done() || !std::isdigit(scan.rest()[0])
+                : (colon != ':' && colon != '.') || !scan.Skip(colon)) {
+      break;
+    }
+    if (!scan.Digits(2, 0, 99, &number)) return "";
+    if (!compact) format += colon;
+    format += part;
+  }
+  double fraction = 0;
+  for (const char point : {'.', ','}) {
+    if (!format.ends_with("%S") || !scan.Skip(point)) continue;
+    if (!scan.Fraction(&fraction)) return "";
+    format += std::string(1, point) + "%f";
+  }
+  Scanner half = scan;
+  const bool blank = half.SkipBlanks();
+  if (half.Word(kHalves, false, &number)) {
+    format[hour + 1] = 'I';
+    format += blank ? " %p" : "%p";
+    scan = half;
+  }
+  Scanner zone = scan;
+  const bool apart = zone.SkipBlanks();
+  if (ParseZone(zone, &fraction)) {
+    format += apart ? " %z" : "%z";
+    scan = zone;
+  }
+  return scan.done() ? format : "";
+}
+
+// A month by its name in another language begins with one of these texts.
+struct MonthWord {
+  std::string_view begin, english;
+};
+constexpr std::array<MonthWord, 38> kMonthWords = {{{"j\xC3\xA4n", "Jan"},
+                                                    {"janv", "Jan"},
+                                                    {"ene", "Jan"},
+                                                    {"gen", "Jan"},
+                                                    {"f\xC3\xA9v", "Feb"},
+                                                    {"fevr", "Feb"},
+                                                    {"fev", "Feb"},
+                                                    {"m\xC3\xA4r", "Mar"},
+                                                    {"mrz", "Mar"},
+                                                    {"mars", "Mar"},
+                                                    {"maar", "Mar"},
+                                                    {"mrt", "Mar"},
+                                                    {"avr", "Apr"},
+                                                    {"abr", "Apr"},
+                                                    {"mai", "May"},
+                                                    {"mei", "May"},
+                                                    {"mag", "May"},
+                                                    {"maj", "May"},
+                                                    {"juin", "Jun"},
+                                                    {"giu", "Jun"},
+                                                    {"juil", "Jul"},
+                                                    {"lug", "Jul"},
+                                                    {"ao\xC3\xBB", "Aug"},
+                                                    {"aout", "Aug"},
+                                                    {"ago", "Aug"},
+                                                    {"set", "Sep"},
+                                                    {"okt", "Oct"},
+                                                    {"ott", "Oct"},
+                                                    {"out", "Oct"},
+                                                    {"dez", "Dec"},
+                                                    {"d\xC3\xA9"
+                                                     "c",
+                                                     "Dec"},
+                                                    {"dic", "Dec"},
+                                                    {"jan", "Jan"},
+                                                    {"feb", "Feb"},
+                                                    {"mar", "Mar"},
+                                                    {"jun", "Jun"},
+                                                    {"jul", "Jul"},
+                                                    {"nov", "Nov"}}};
+
+// Returns the English name of a month for a word in another language, nothing for a word that dates
+// have next to the month, and any other word unchanged.
+std::string EnglishWord(const std::string& word) {
+  constexpr size_t kLongest = 11;
+  std::string lower;
+  for (const char c : word) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  for (const std::string_view extra :
+       {"de", "del", "di", "uhr", "at", "um", "st", "nd", "rd", "th", "of"}) {
+    if (lower == extra) return "";
+  }
+  if (lower == "t" || lower == "z") return lower == "t" ? "T" : "Z";
+  if (lower == "a.m." || lower == "p.m.") return lower == "a.m." ? "AM" : "PM";
+  if (lower == "gmt" || lower == "utc") return "";  // before an offset; alone it is read
+  if (lower.size() > kLongest) return word;
+  for (const MonthWord& month : kMonthWords) {
+    if (lower.starts_with(month.begin)) return std::string(month.english);
+  }
+  return word;
+}
 
 // A code such as 1234-05 is not a month.
 bool IsMonthFormat(std::string_view day) { return day.find("%d") == std::string_view::npos; }
@@ -305,12 +470,27 @@ bool IsMonthNumber(double number) {
   return month >= 1 && month <= 12;
 }
 
-bool IsSecondNumber(double number) {
-  constexpr double kDayUnits = 1e6;  // 20240229235958
-  const double day = std::floor(number / kDayUnits);
-  if (!IsDayNumber(day) || number != std::floor(number)) return false;
-  const auto time = static_cast<int64_t>(number - day * kDayUnits);
-  return time / 10'000 < 24 && time / 100 % 100 < 60 && time % 100 < 60;
+std::vector<std::string> NumberFormatsOf(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kFormats = {
+      "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S", "%Y%m%d%H%M%S%f", "%d%m%Y", "%m%d%Y"};
+  constexpr std::array<size_t, 6> kSizes = {10, 12, 14, 17, 8, 8};
+  std::vector<std::string> found;
+  const auto year = [](std::string_view digits) {
+    int64_t value = 0;
+    return Scanner(digits).Digits(4, 1900, 2199, &value);
+  };
+  if (text.size() == 7 && text[2] == '.' && year(text.substr(3)) &&
+      DateFormat("%m.%Y").Parse(text)) {
+    found.emplace_back("%m.%Y");
+  }
+  if (text.find_first_not_of("0123456789") != std::string_view::npos) return found;
+  for (size_t i = 0; i < kFormats.size(); ++i) {
+    if (text.size() != kSizes[i]) continue;
+    const bool first = kFormats[i].starts_with("%Y");
+    if (!year(first ? text.substr(0, 4) : text.substr(4))) continue;
+    if (DateFormat(kFormats[i]).Parse(text)) found.emplace_back(kFormats[i]);
+  }
+  return found;
 }
 
 double SecondsOfNumber(double number) {
@@ -345,17 +525,20 @@ std::vector<std::string> DateFormatsOf(std::string_view text) {
   std::vector<std::string> formats;
   text = Trimmed(text);
   if (text.size() < 6 || text.size() > 48) return formats;
-  for (const std::string_view day : kDayFormats) {
+  const auto add = [&](std::string_view day, bool bare) {
     Scanner scan(text);
     Clock clock;
-    if (!ReadFormat(day, scan, &clock) || !DayOf(clock.date)) continue;
-    if (IsMonthFormat(day) && !(scan.done() && IsUsualYear(clock.date.year))) continue;
-    for (const std::string_view time : kTimeFormats) {
-      Scanner rest = scan;
-      if (!ReadFormat(time, rest, &clock) || !rest.done()) continue;
-      formats.push_back(std::string(day) + std::string(time));
-      break;
-    }
+    if (!ReadFormat(day, scan, &clock) || !DayOf(clock.date)) return;
+    if (IsMonthFormat(day) && !(scan.done() && IsUsualYear(clock.date.year))) return;
+    const std::string time = scan.done() ? "" : TimeFormatOf(scan.rest());
+    if (time.empty() && (bare || !scan.done())) return;
+    std::string format = std::string(day) + time;
+    if (DateFormat(format).Parse(text)) formats.push_back(std::move(format));
+  };
+  for (const std::string_view day : kDayFormats) add(day, false);
+  if (formats.empty()) add(kBareDay, true);
+  for (const std::string_view format : kYearLast) {
+    if (DateFormat(format).Parse(text)) formats.emplace_back(format);
   }
   return formats;
 }
@@ -367,7 +550,43 @@ bool HasUnknownZone(std::string_view text) {
       std::isalpha(static_cast<unsigned char>(text[blank + 1])) == 0) {
     return false;
   }
-  return ParseDate(text.substr(0, blank)).has_value();
+  const std::string word(text.substr(blank + 1));
+  if (word != "UTC" && word != "GMT" && EnglishWord(word) != word) return false;
+  text = text.substr(0, blank);
+  return ParseDate(text).has_value() || !DateFormatsOf(text).empty();
+}
+
+bool IsDateInOtherForm(std::string_view text) {
+  constexpr size_t kLongest = 64;
+  if (text.size() < 6 || text.size() > kLongest) return false;
+  const std::string plain = WithPlainSigns(text);
+  const auto is_date = [](std::string_view t) { return ParseDate(t) || !DateFormatsOf(t).empty(); };
+  std::string_view rest = Trimmed(plain);
+  if (const size_t note = rest.rfind(" ("); note != rest.npos && rest.ends_with(')')) {
+    rest = rest.substr(0, note);  // "GMT+0100 (Central European Standard Time)"
+  }
+  while (rest.size() > 2 && std::string_view("'\"[(").find(rest.front()) != rest.npos) {
+    rest = Trimmed(rest.substr(1, rest.size() - 2));
+  }
+  std::string out;
+  for (size_t at = 0; at < rest.size();) {
+    const auto is_letter = [&](size_t i) {
+      const auto c = static_cast<unsigned char>(rest[i]);
+      return std::isalpha(c) != 0 || c >= 0x80 || (c == '.' && i > at);
+    };
+    size_t end = at;
+    while (end < rest.size() && is_letter(end)) ++end;
+    if (end == at) {
+      out += rest[at++];
+      continue;
+    }
+    const std::string word = EnglishWord(std::string(rest.substr(at, end - at)));
+    out += word;
+    at = end;
+    const bool blank = at < rest.size() && rest[at] == ' ';
+    if (word.empty() && blank && (out.empty() || out.ends_with(' '))) ++at;
+  }
+  return is_date(Trimmed(out));
 }
 
 double PartOf(double seconds, spec::DatePart part) {

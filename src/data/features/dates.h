@@ -30,9 +30,10 @@ std::optional<double> ParseDate(std::string_view text);
 double SecondsOfNumber(double number);
 bool IsDayNumber(double number);
 bool IsMonthNumber(double number);
-// Returns whether a number looks like a moment: 20240229235958. It is not read as one without the
-// format %Y%m%d%H%M%S.
-bool IsSecondNumber(double number);
+// Returns the format of a number that looks like a moment: "%Y%m%d%H%M%S" for "20240229235958",
+// "%d%m%Y" for "29022024", "%m.%Y" for "02.2024". It is not read as one without this format. Of
+// "%d%m%Y" and "%m%d%Y", both may apply. Empty: a number without this look.
+std::vector<std::string> NumberFormatsOf(std::string_view text);
 
 // Format of the texts in a column: a subset of the formats of strptime.
 //   %Y %y %m %d %j %b %B    year, of two digits (69 is 1969), month, day, day of the year, English
@@ -58,8 +59,12 @@ class DateFormat {
 // names of months or a 12-hour clock. Example: "%d/%m/%Y" and "%m/%d/%Y" for "02/03/2024". Empty:
 // not a date.
 std::vector<std::string> DateFormatsOf(std::string_view text);
-// Returns whether ParseDate would read the text without the name of a time zone at its end.
+// Returns whether ParseDate or a format would read the text without the name of a time zone at its
+// end.
 bool HasUnknownZone(std::string_view text);
+// Returns whether the text is a date with signs or words that no format reads: no-break spaces,
+// quotes, "t" and "z", "a.m.", "29th", months in other languages.
+bool IsDateInOtherForm(std::string_view text);
 
 // Returns a part of a moment, in UTC. REQUIRES: a moment in the years 1 to 9999.
 double PartOf(double seconds, spec::DatePart part);

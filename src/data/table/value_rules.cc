@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 namespace espalier::data {
 namespace {
@@ -15,13 +16,57 @@ struct Lookalike {
   std::string_view text;
   char byte;
 };
-constexpr std::array<Lookalike, 4> kBlanks = {
-    {{"\xC2\xA0", ' '}, {"\xE2\x80\xAF", ' '}, {"\xE2\x80\x87", ' '}, {"\xE2\x80\x89", ' '}}};
-constexpr std::array<Lookalike, 1> kApostrophes = {{{"\xE2\x80\x99", '\''}}};
-constexpr std::array<Lookalike, 2> kMinuses = {{{"\xE2\x88\x92", '-'}, {"\xE2\x80\x93", '-'}}};
+// Blanks and characters without a width, which other programs leave around numbers.
+constexpr std::array<Lookalike, 23> kBlanks = {
+    {{"\v", ' '},           {"\f", ' '},           {"\xC2\xA0", ' '},     {"\xE2\x80\x80", ' '},
+     {"\xE2\x80\x81", ' '}, {"\xE2\x80\x82", ' '}, {"\xE2\x80\x83", ' '}, {"\xE2\x80\x84", ' '},
+     {"\xE2\x80\x85", ' '}, {"\xE2\x80\x86", ' '}, {"\xE2\x80\x87", ' '}, {"\xE2\x80\x88", ' '},
+     {"\xE2\x80\x89", ' '}, {"\xE2\x80\x8A", ' '}, {"\xE2\x80\x8B", ' '}, {"\xE2\x80\x8E", ' '},
+     {"\xE2\x80\x8F", ' '}, {"\xE2\x80\xAF", ' '}, {"\xE2\x81\x9F", ' '}, {"\xE2\x81\xA0", ' '},
+     {"\xE3\x80\x80", ' '}, {"\xEF\xBB\xBF", ' '}, {"\xE2\x80\xA8", ' '}}};
+constexpr std::array<Lookalike, 4> kApostrophes = {
+    {{"`", '\''}, {"\xE2\x80\x99", '\''}, {"\xC2\xB4", '\''}, {"\xCA\xBC", '\''}}};
+constexpr std::array<Lookalike, 8> kMinuses = {{{"\xE2\x88\x92", '-'},
+                                                {"\xE2\x80\x90", '-'},
+                                                {"\xE2\x80\x91", '-'},
+                                                {"\xE2\x80\x92", '-'},
+                                                {"\xE2\x80\x93", '-'},
+                                                {"\xE2\x80\x94", '-'},
+                                                {"\xEF\xB9\xA3", '-'},
+                                                {"\xEF\xBC\x8D", '-'}}};
+constexpr std::array<Lookalike, 6> kPoints = {{{"\xC2\xB7", '.'},
+                                               {"\xD9\xAB", '.'},
+                                               {"\xEF\xBC\x8E", '.'},
+                                               {"\xD9\xAC", ','},
+                                               {"\xEF\xBC\x8C", ','},
+                                               {"\xEF\xBC\x85", '%'}}};
+
+// Returns the text with the digits of other scripts and of full width as ASCII digits.
+std::string WithAsciiDigits(std::string_view text) {
+  // Bytes before the last one, and the last byte of the digit 0.
+  constexpr std::array<std::pair<std::string_view, int>, 4> kZeros = {
+      {{"\xEF\xBC", 0x90}, {"\xD9", 0xA0}, {"\xDB", 0xB0}, {"\xE0\xA5", 0xA6}}};
+  std::string out;
+  while (!text.empty()) {
+    size_t size = 1;
+    char byte = text.front();
+    for (const auto& [lead, zero] : kZeros) {
+      if (text.size() <= lead.size() || !text.starts_with(lead)) continue;
+      const int digit = static_cast<unsigned char>(text[lead.size()]) - zero;
+      if (digit < 0 || digit > 9) continue;
+      size = lead.size() + 1;
+      byte = static_cast<char>('0' + digit);
+    }
+    out.push_back(byte);
+    text.remove_prefix(size);
+  }
+  return out;
+}
 
 template <size_t N>
 bool ReplaceAll(const std::array<Lookalike, N>& lookalikes, std::string* text) {
+  constexpr auto kPlain = [](char c) { return c >= ' ' && c != '`'; };  // in ASCII
+  if (std::all_of(text->begin(), text->end(), kPlain)) return false;
   bool any = false;
   for (const Lookalike& like : lookalikes) {
     for (size_t at = text->find(like.text); at != std::string::npos; at = text->find(like.text)) {
@@ -110,10 +155,134 @@ bool TakeSuffix(std::string* text, std::string_view suffix) {
   return true;
 }
 
-constexpr std::array<std::string_view, 21> kCurrencies = {
-    "US$",          "R$",           "$",   "\xE2\x82\xAC", "\xC2\xA3", "\xC2\xA5", "\xE2\x82\xB9",
-    "\xE2\x82\xBD", "\xE2\x82\xA9", "USD", "EUR",          "GBP",      "CHF",      "JPY",
-    "CNY",          "INR",          "CAD", "AUD",          "SEK",      "PLN",      "RUB"};
+// Names of currencies, compared without case. Words such as ALL and TOP are left out.
+constexpr std::array<std::string_view, 48> kCurrencies = {
+    "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "RMB", "INR", "CAD", "AUD", "SEK",       "NOK",
+    "DKK", "ISK", "PLN", "CZK", "HUF", "RON", "BGN", "RUB", "UAH", "ILS", "ZAR",       "BRL",
+    "MXN", "ARS", "CLP", "COP", "KRW", "SGD", "HKD", "NZD", "TWD", "THB", "IDR",       "MYR",
+    "VND", "AED", "SAR", "EGP", "NGN", "KES", "PKR", "BTC", "Rs.", "Rs",  "z\xC5\x82", "kr"};
+// Signs of currencies outside of the block U+20A0 to U+20CF.
+constexpr std::array<std::string_view, 10> kCurrencySigns = {"$",
+                                                             "\xC2\xA2",
+                                                             "\xC2\xA3",
+                                                             "\xC2\xA4",
+                                                             "\xC2\xA5",
+                                                             "\xE0\xB8\xBF",
+                                                             "\xEF\xB7\xBC",
+                                                             "\xEF\xBC\x84",
+                                                             "\xEF\xBF\xA1",
+                                                             "\xEF\xBF\xA5"};
+
+// Returns the size of the sign of a currency at the beginning of a text. 0: there is none.
+size_t CurrencySign(std::string_view text) {
+  for (const std::string_view sign : kCurrencySigns) {
+    if (text.starts_with(sign)) return sign.size();
+  }
+  const auto third = text.size() < 3 ? 0 : static_cast<unsigned char>(text[2]);
+  const bool block = (text.starts_with("\xE2\x82") && third >= 0xA0) ||
+                     (text.starts_with("\xE2\x83") && third <= 0x8F && third >= 0x80);
+  return block ? 3 : 0;
+}
+
+bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+
+// Removes a currency before a number: "$", "A$", "USD ", "Rs.".
+bool TakeCurrencyBefore(std::string* text) {
+  constexpr size_t kCountryMax = 3;
+  size_t country = 0;
+  while (country < std::min(kCountryMax, text->size()) && IsLetter((*text)[country])) ++country;
+  const std::string_view rest = std::string_view(*text).substr(country);
+  size_t size = CurrencySign(rest);
+  if (size > 0 && (country == 0 || rest.starts_with('$'))) {
+    size += country;
+  } else {
+    size = 0;
+    for (const std::string_view name : kCurrencies) {
+      const auto same = [](char a, char b) { return a == b || (IsLetter(a) && (a ^ b) == 0x20); };
+      if (text->size() <= name.size() || IsLetter((*text)[name.size()])) continue;
+      if (std::equal(name.begin(), name.end(), text->begin(), same)) size = name.size();
+      if (size > 0) break;
+    }
+  }
+  if (size == 0) return false;
+  *text = std::string(Trimmed(text->substr(size)));
+  return true;
+}
+
+// Removes the sign of a currency after a number.
+bool TakeCurrencyAfter(std::string* text) {
+  for (size_t size = 1; size <= std::min<size_t>(3, text->size()); ++size) {
+    if (CurrencySign(std::string_view(*text).substr(text->size() - size)) != size) continue;
+    text->resize(text->size() - size);
+    *text = std::string(Trimmed(*text));
+    return true;
+  }
+  return false;
+}
+
+// Returns the size of the number at the beginning of a text, up to its last digit.
+size_t LeadingNumber(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  const auto from = [&](size_t at) {
+    return std::min(text.find_first_not_of("0123456789.,'_ +-", at), text.size());
+  };
+  size_t end = from(0);
+  if (end + 1 < text.size() && IsExponent(text[end])) {
+    const size_t sign = text[end + 1] == '-' || text[end + 1] == '+' ? 1 : 0;
+    const size_t digit = end + 1 + sign;
+    if (digit < text.size() && IsDigit(text[digit])) end = from(digit);
+  }
+  const size_t last = text.substr(0, end).find_last_of(kDigits);
+  return last == std::string_view::npos ? 0 : last + 1;
+}
+
+// Returns whether the text after a number is a unit: "kg", "mg/dL", "m2", "sq. ft", "% vol". A word
+// of digits is not part of a unit: "to 20" in "10 to 20".
+bool IsUnit(std::string_view text) {
+  constexpr size_t kLongest = 24;
+  if (text.empty() || text.size() > kLongest) return false;
+  constexpr std::string_view kFirst = "/%\"'*[";
+  constexpr std::string_view kFurther = "/%\"'*[]^. ";
+  char last = '\0';
+  for (const char c : text) {
+    const bool letter = IsLetter(c) || static_cast<unsigned char>(c) >= 0x80;
+    const bool sign = (last == '\0' ? kFirst : kFurther).find(c) != std::string_view::npos;
+    const bool digit = IsDigit(c) && (IsLetter(last) || IsDigit(last) || last == '^' ||
+                                      last == '/' || last == '[');
+    if (!letter && !sign && !digit) return false;
+    last = c;
+  }
+  return true;
+}
+
+// Replaces "x10^3" and the exponent of Fortran, "D+03", by "e3".
+void ReplaceExponent(std::string* text) {
+  for (const std::string_view sign : {"\xC3\x97", "*", "x", " x", " \xC3\x97"}) {
+    for (const std::string_view blank : {"", " "}) {
+      const std::string power = std::string(sign).append(blank).append("10^");
+      const size_t at = text->find(power);
+      if (at == std::string::npos || at == 0 || !IsDigit((*text)[at - 1])) continue;
+      text->replace(at, power.size(), "e");
+      return;
+    }
+  }
+  const size_t d = text->find_first_of("dD");
+  if (d == std::string::npos || d == 0 || d + 2 >= text->size()) return;
+  const bool sign = (*text)[d + 1] == '+' || (*text)[d + 1] == '-';
+  if (sign && IsDigit((*text)[d - 1]) && IsDigit((*text)[d + 2])) (*text)[d] = 'e';
+}
+
+// Removes the quotes around a text, and Excel's = before them.
+bool TakeQuotes(std::string* text) {
+  const size_t begin = text->starts_with("=\"") ? 2 : 1;
+  const char quote = begin == 2 ? '"' : text->front();
+  if (quote != '"' && quote != '\'') return false;
+  if (text->size() > begin + 1 && text->ends_with(quote)) {
+    *text = text->substr(begin, text->size() - begin - 1);
+    return true;
+  }
+  return quote == '\'' && TakePrefix(text, "'");
+}
 
 }  // namespace
 
@@ -194,48 +363,51 @@ bool IsAddress(std::string_view text) {
   return parts == kParts && text.empty();
 }
 
+std::string WithPlainSigns(std::string_view from) {
+  std::string text = WithAsciiDigits(from);
+  ReplaceAll(kBlanks, &text);
+  ReplaceAll(kMinuses, &text);
+  return text;
+}
+
 bool ReadWrittenNumber(std::string_view from, WrittenNumber* out) {
-  constexpr size_t kLongest = 64, kUnitLongest = 12;
+  constexpr size_t kLongest = 64;
   *out = {};
-  if (from.size() > kLongest || std::none_of(from.begin(), from.end(), IsDigit)) return false;
-  if (IsAddress(from)) return false;
-  std::string text(from);
+  if (from.size() > kLongest) return false;
+  std::string text = WithAsciiDigits(from);
+  if (std::none_of(text.begin(), text.end(), IsDigit) || IsAddress(text)) return false;
   const bool blanks = ReplaceAll(kBlanks, &text);
   out->blanks = blanks && Trimmed(text).find(' ') == std::string_view::npos;
   ReplaceAll(kApostrophes, &text);
+  ReplaceAll(kPoints, &text);
   out->sign = ReplaceAll(kMinuses, &text);
-  text = Trimmed(text);
-  if (text.starts_with("=\"") && text.ends_with('"')) {
-    out->quoted = true;
-    text = text.substr(2, text.size() - 3);
-  } else if (text[0] == '\'') {
-    out->quoted = TakePrefix(&text, "'");
-  }
-  if (text.starts_with('(') && text.ends_with(')')) {
+  text = std::string(Trimmed(text));
+  out->quoted = TakeQuotes(&text);
+  const auto take_parentheses = [&] {
+    if (!text.starts_with('(') || !text.ends_with(')')) return;
     out->sign = true;
-    text = Trimmed(text.substr(1, text.size() - 2));
+    text = std::string(Trimmed(text.substr(1, text.size() - 2)));
+  };
+  take_parentheses();
+  for (const std::string_view about : {"~", "\xE2\x89\x88"}) {
+    if (TakePrefix(&text, about)) out->sign = true;
   }
   const bool minus = TakePrefix(&text, "-");
-  for (const std::string_view currency : kCurrencies) {
-    if (TakePrefix(&text, currency) || TakeSuffix(&text, currency)) {
-      out->currency = true;
-      break;
-    }
+  if (TakeCurrencyBefore(&text) || TakeCurrencyAfter(&text)) {
+    out->currency = true;
+    take_parentheses();
   }
   if (minus && text.starts_with('-')) return false;
-  if (TakeSuffix(&text, "%") || TakeSuffix(&text, "\xE2\x80\xB0")) out->percent = true;
+  if (TakeSuffix(&text, "%") || TakeSuffix(&text, "\xE2\x80\xB0") || TakePrefix(&text, "%")) {
+    out->percent = true;
+  }
   if (!minus && TakeSuffix(&text, "-")) out->sign = true;
+  ReplaceExponent(&text);
   if (ReadDigits(text, out)) return true;
-  const size_t last = text.find_last_of("0123456789");
-  if (out->currency || out->percent || last == std::string::npos) return false;
-  out->unit = Trimmed(std::string_view(text).substr(last + 1));
-  const auto is_unit = [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return std::isalpha(byte) != 0 || byte >= 0x80 || c == '/' || c == '^';
-  };
-  if (out->unit.empty() || out->unit.size() > kUnitLongest) return false;
-  if (!std::all_of(out->unit.begin(), out->unit.end(), is_unit)) return false;
-  return ReadDigits(text.substr(0, last + 1), out);
+  if (text.starts_with("0x") || text.starts_with("0X")) return false;  // hexadecimal
+  const size_t number = LeadingNumber(text);
+  out->unit = Trimmed(std::string_view(text).substr(number));
+  return number > 0 && IsUnit(out->unit) && ReadDigits(text.substr(0, number), out);
 }
 
 }  // namespace espalier::data
