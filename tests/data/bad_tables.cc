@@ -52,8 +52,33 @@ std::vector<BadCase> Headers() {
       {"a column twice", Csv("a,b,a,y\n1,2,3,0\n"), StatusCode::kInvalidArgument,
        "the header names 'a' twice, in columns 0 and 2 ... csv.header: false", At(1, "a", 4, "a")},
       {"two columns without a name", Csv("a,,,y\n1,2,3,0\n"), StatusCode::kInvalidArgument,
-       "the header names '' twice, in columns 1 and 2 ... csv.header: false",
+       "the header has no name for columns 1 and 2 ... csv.header: false",
        InputPosition{.file = "DIR/train.csv", .row = 1, .offset = 3}},
+      {"a name that is not UTF-8", Csv("a,b\xE9,y\n1,2,0\n"), StatusCode::kInvalidArgument,
+       "the header: the text is not UTF-8 (byte 0xe9)", At(1, "b\\xe9", 2, "b\\xe9")},
+      {"two byte order marks",
+       Csv("\xEF\xBB\xBF\xEF\xBB\xBF"
+           "a,b,y\n1,2,0\n"),
+       StatusCode::kInvalidArgument, "the name of a column starts with a byte order mark",
+       At(1, "\\xef\\xbb\\xbfa", 3, "\\xef\\xbb\\xbfa")},
+      {"mixed line ends in the header", Csv("a,b,y\r1,2,0\n3,4,1\n"), StatusCode::kInvalidArgument,
+       "the name of a column contains a carriage return", At(1, "y\\x0d1", 4, "y\\x0d1")},
+      {"another delimiter than the usual ones",
+       Csv("a\x01"
+           "b\x01y\n1\x01"
+           "2\x01"
+           "0\n"),
+       StatusCode::kInvalidArgument,
+       "data.label: column 'y' does not exist ... the delimiter seems to be \"\\x01\", not \",\": "
+       "set "
+       "data.csv.delimiter",
+       At(1, "y", 0, "a\\x01b\\x01y")},
+      {"a delimiter of two bytes", Csv("a||b||y\n1||2||0\n"), StatusCode::kInvalidArgument,
+       "data.label: column 'y' does not exist ... \"||\", but only single bytes",
+       At(1, "y", 0, "a||b||y")},
+      {"quotes around the whole line", Csv("\"a,b,y\"\n\"1,2,0\"\n"), StatusCode::kInvalidArgument,
+       "data.label: column 'y' does not exist ... the whole line is one field in quotes",
+       At(1, "y", 0, "a,b,y")},
       {"a NUL byte in the header", Csv(std::string("a,\0b,y\n1,2,0\n", 13)), StatusCode::kBadInput,
        "the header: the record ... NUL byte ... UTF-16", At(1, "", 0, "a,\\x00b,y")},
       {"UTF-16 without a mark", Csv(std::string("a\0,\0y\0\n\0", 8)), StatusCode::kBadInput,

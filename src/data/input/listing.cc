@@ -323,6 +323,7 @@ class Planner {
     const size_t own = record.fields.size();  // fields of the file, without the extra one
     std::vector<size_t> taken;
     if (header) {
+      ESPALIER_RETURN_IF_ERROR(CheckHeaderTexts(record));
       ESPALIER_ASSIGN_OR_RETURN(taken, TakeShadowed(&record));
     }
     if (!first_file->empty()) {

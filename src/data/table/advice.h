@@ -24,12 +24,18 @@ inline constexpr Advice kComment = {": set data.csv.comment: \"#\"", ": take it 
 inline constexpr Advice kNamedTwice = {
     ". Rename one, or set csv.header: false if the first line is data",
     ". Rename one, or add a header if the first line is data"};
+inline constexpr Advice kNoName = {
+    ". Name them or take them out, or set csv.header: false if the first line is data",
+    ". Name them as in training"};
 inline constexpr Advice kNoHeader = {
     ". Set data.csv.header: false, and name columns by their positions, counted from 0",
     ". Add a header with the names of the columns, as in training"};
 inline constexpr Advice kMultiline = {
     ". Set csv.multiline: true if fields may hold line breaks",
     ". Take line breaks out of the fields, as the model was trained without them"};
+inline constexpr Advice kBlanksBefore = {
+    ". Take the blanks out of the file, or set data.csv.quote: none if quotes are plain text",
+    ". Take the blanks out of the file"};
 inline constexpr Advice kEscapedQuote = {
     ". If backslashes escape quotes, as in files of Spark, set data.csv.escape: \"\\\\\"",
     ". If backslashes escape quotes, write two quotes in place of a backslash and a quote"};

@@ -8,6 +8,7 @@
 #include "src/base/text.h"
 #include "src/data/table/advice.h"
 #include "src/data/table/number.h"
+#include "src/data/table/row_words.h"
 #include "src/storage/glob.h"
 
 namespace espalier::data {
@@ -52,6 +53,10 @@ class Resolver {
     for (size_t i = 0; i < names_.size(); ++i) {
       const auto [at, added] = positions_.emplace(names_[i], static_cast<int32_t>(i));
       if (added) continue;
+      if (names_[i].empty() && !IsBlankRun(names_[i])) {
+        return Error(i, "the header has no name for columns " + std::to_string(at->second) +
+                            " and " + std::to_string(i) + advice::kNoName.training);
+      }
       return Error(
           i, "the header names " + Quoted(names_[i]) + " twice, in columns " +
                  std::to_string(at->second) + " and " + std::to_string(i) +
@@ -252,7 +257,21 @@ class Resolver {
 
   static std::string Shown(char delimiter) {
     if (delimiter == spec::CsvOptions::kBlanks) return "whitespace";
-    return delimiter == '\t' ? "\"\\t\"" : "\"" + std::string(1, delimiter) + "\"";
+    return delimiter == '\t'     ? "\"\\t\""
+           : delimiter == '\x01' ? "\"\\x01\""
+                                 : "\"" + std::string(1, delimiter) + "\"";
+  }
+
+  // Returns a suggestion if each delimiter of the line is written twice: "a||b||c".
+  static std::string DoubledHint(std::string_view line, char delimiter) {
+    const std::string two(2, delimiter);
+    int64_t pairs = 0;
+    for (size_t at = line.find(two); at != line.npos; at = line.find(two, at + 2)) ++pairs;
+    if (delimiter == ' ' || pairs == 0 || 2 * pairs != std::ranges::count(line, delimiter)) {
+      return "";
+    }
+    return "; the delimiter seems to be \"" + two +
+           "\", but only single bytes are supported. Write the file with another delimiter";
   }
 
   // Suggests a reading of a file whose header is one field: a comment, a title, or names that
@@ -264,8 +283,13 @@ class Resolver {
     if (line.starts_with('#') && line.find_first_of(";\t|,") == line.npos) {
       return std::string("; the first line seems to be a comment") + advice::kComment.training;
     }
-    for (const char delimiter : {';', '\t', '|', ',', ' '}) {
-      if (delimiter == data_.csv.delimiter || line.find(delimiter) == line.npos) continue;
+    if (line.find(data_.csv.delimiter) != line.npos) {
+      return "; the whole line is one field in quotes. Take the quotes around the lines out of the "
+             "file";
+    }
+    for (const char delimiter : {';', '\t', '|', ',', '\x01', '^', '~', ':', ' '}) {
+      if (line.find(delimiter) == line.npos) continue;
+      if (std::string hint = DoubledHint(line, delimiter); !hint.empty()) return hint;
       if (delimiter == ' ' && IsTitle(line)) break;
       const bool runs = line.find("  ") != line.npos || line.find(" \t") != line.npos;
       if (delimiter == ' ' && runs) {
@@ -365,6 +389,29 @@ std::optional<size_t> OnlyText(const std::vector<std::string>& names) {
     text = i;
   }
   return text;
+}
+
+Status CheckHeaderTexts(const HeaderRecord& header) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  for (size_t i = 0; i < header.fields.size(); ++i) {
+    const std::string& name = header.fields[i];
+    if (const auto fault = Utf8Fault(name)) {
+      return FieldError(header, i, "the header: " + *fault, Printable(name));
+    }
+    if (name.starts_with(kMark)) {
+      return FieldError(header, i,
+                        "the name of a column starts with a byte order mark, as if the file had "
+                        "two. Take this mark out of the file",
+                        Printable(name));
+    }
+    if (name.find('\r') != std::string::npos && name.find('\n') == std::string::npos) {
+      return FieldError(header, i,
+                        "the name of a column contains a carriage return, as if the file mixed "
+                        "line ends. Write all line ends in the same way",
+                        Printable(name));
+    }
+  }
+  return {};
 }
 
 Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header) {

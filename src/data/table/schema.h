@@ -49,6 +49,10 @@ bool IsAuto(const spec::FeatureSpec& features, const std::vector<std::string>& n
 // Returns the position of the only name that is not a number, if all others are. Otherwise nothing.
 std::optional<size_t> OnlyText(const std::vector<std::string>& names);
 
+// Returns kInvalidArgument for a name that is not UTF-8, or has a byte order mark or a carriage
+// return that is not part of a line break.
+Status CheckHeaderTexts(const HeaderRecord& header);
+
 // Returns kInvalidArgument if the names are numbers, so that the header appears to be a row of
 // data. One name may be a text if it recurs in its column, such as the label. The names "0", "1",
 // "2" and so on are valid, as are names that the spec uses.

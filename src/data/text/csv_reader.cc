@@ -359,6 +359,11 @@ CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end
         while (p < limit && !IsBlank(d[p]) && d[p] != '\n') ++p;
       } else {
         const char delimiter = options_.delimiter;
+        while (p < limit && IsBlank(d[p]) && d[p] != delimiter) ++p;
+        const bool opens = p > run && p < limit && d[p] == options_.quote;
+        if (opens && options_.quote != spec::CsvOptions::kNoQuote) {
+          return *end = p, Quoted::kBlanksBefore;
+        }
         while (p < limit && d[p] != delimiter && d[p] != '\n') ++p;
       }
       scratch_.append(d + run, p - run);
@@ -452,6 +457,11 @@ CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
     return Bad("a quoted field is not closed before the end of the file; is a quote missing?" +
                    EscapeHint(begin, line_end),
                begin + raw_begins_.back(), line_end);
+  }
+  if (how == Quoted::kBlanksBefore) {
+    return Bad(
+        std::string("blanks precede the opening quote of a field") + advice::kBlanksBefore.training,
+        begin + raw_begins_.back(), line_end);
   }
   if (how == Quoted::kJunk) {
     return Bad(

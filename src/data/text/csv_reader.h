@@ -5,7 +5,8 @@
 // lines that start with the comment character are skipped. The delimiter separates fields. A field
 // that starts with the quote extends to the closing quote. Inside it, the delimiter is plain text,
 // and two quotes are one quote. The record is bad if the closing quote is followed by anything
-// except a delimiter or the end of the line. A quote elsewhere in a field is plain text. With
+// except a delimiter or the end of the line, or if blanks precede the opening quote, because some
+// programs ignore them and others do not. A quote elsewhere in a field is plain text. With
 // `multiline`, a quoted line break is part of the field. Without it, the record is bad. A byte
 // order mark (EF BB BF) at the start of the file is skipped. A NUL byte is bad.
 //
@@ -98,7 +99,7 @@ class CsvReader final : public RecordReader {
   bool IsDelimiter(char c) const;
   Outcome TakeRecord(size_t line_end, size_t next);
   // Splits a record with quotes into scratch_. `limit`: end of the line or of the window.
-  enum class Quoted : uint8_t { kDone, kOpen, kJunk, kFailed };
+  enum class Quoted : uint8_t { kDone, kOpen, kJunk, kBlanksBefore, kFailed };
   Quoted SplitQuoted(size_t begin, size_t limit, size_t* end);
   // Takes a quoted field. *p is at its opening quote. False: the field is still open at the limit.
   bool TakeQuotedField(size_t limit, size_t* p);

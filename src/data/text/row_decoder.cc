@@ -385,15 +385,20 @@ bool RowDecoder::CheckFields(const RecordReader& reader) {
   const spec::CsvOptions& csv = job_.data.csv;
   if (fields != expected) {
     bool backslash = false;  // before an apparent delimiter
-    for (size_t i = 0; i + 1 < fields; ++i) {
-      backslash = backslash || reader.field(i).ends_with('\\');
+    bool lone_return = false;
+    for (size_t i = 0; i < fields; ++i) {
+      const std::string_view field = reader.field(i);
+      backslash = backslash || (i + 1 < fields && field.ends_with('\\'));
+      lone_return = lone_return || field.find('\r') != std::string_view::npos;
     }
     const bool last = fields == expected + 1 && reader.field(fields - 1).empty();
     return Bad(
         "the row has " + std::to_string(fields) + (fields == 1 ? " field" : " fields") +
             ", expected " + std::to_string(expected) +
             (csv.header ? " as in the header" : " as in the first row") +
-            (last ? ". It ends with a delimiter that other lines do not have: take it out"
+            (lone_return ? ". It contains a carriage return, as if the file mixed line ends. Write "
+                           "all line ends in the same way"
+             : last      ? ". It ends with a delimiter that other lines do not have: take it out"
              : backslash && !csv.escape
                  ? std::string(". A backslash is before a delimiter: if it is an escape") +
                        advice::kEscapedDelimiter.training
