@@ -88,6 +88,22 @@ TEST_CASE("numbers in directory names have a decimal point") {
   CHECK(f.AllRows().targets == Doubles{1.234, 7});
 }
 
+TEST_CASE("numbers in directory names are judged like columns") {
+  PartitionedFixture f;
+  std::string rows = "a,y\n";
+  for (int i = 0; i < 10; ++i) rows += std::to_string(i) + "," + std::to_string(i % 3) + "\n";
+  f.Put("p/d=20240131/e=__HIVE_DEFAULT_PARTITION__/m=202401/one=1/0.csv", rows);
+  f.Put("p/d=20240229/e=__HIVE_DEFAULT_PARTITION__/m=202402/one=1/0.csv", rows);
+  REQUIRE(f.Profile().ok());
+  CHECK(spec::InferredText(f.plan.schema) ==
+        "date: d, m; numeric: 1 other; left out: e (empty), one (constant)");
+  f.Put("q/h=2024022900/0.csv", rows);
+  f.Put("q/h=2024022901/0.csv", rows);
+  f.job.data.train = {f.dir / "q"};
+  CHECK_THAT(f.Profile().status().message(),
+             Says("data.features: column 'h' ... need a format ... '%Y%m%d%H'"));
+}
+
 TEST_CASE("partitions follow patterns that name some directories") {
   PartitionedFixture f;
   f.Put("p/k=1/j=5/0.csv", "a,y\n10,1\n");

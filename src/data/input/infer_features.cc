@@ -12,7 +12,9 @@
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
 #include "src/data/table/input_file.h"
+#include "src/data/table/partitions.h"
 #include "src/data/table/schema.h"
+#include "src/data/table/value_rules.h"
 #include "src/spec/inferred_text.h"
 
 namespace espalier::data {
@@ -40,7 +42,8 @@ Status FindDates(const storage::FileSystem& files, const spec::InputPlan& plan,
       is_date.emplace(c.name, date && !c.vector);
     }
   }
-  for (size_t i = 0; i < types->size(); ++i) {
+  const size_t own = types->size() - static_cast<size_t>(plan.schema.partitions);
+  for (size_t i = 0; i < own; ++i) {
     const auto found = is_date.find(plan.schema.names[i]);
     if (found != is_date.end() && found->second) (*types)[i] = spec::FeatureType::kDate;
   }
@@ -78,14 +81,17 @@ class Inference {
 
  private:
   Status JudgeColumns(const std::vector<bool>& open) {
-    ESPALIER_ASSIGN_OR_RETURN(const TableSample sample, SampleColumns(files_, data_, plan_));
+    ESPALIER_ASSIGN_OR_RETURN(TableSample sample, SampleColumns(files_, data_, plan_));
     const std::vector<std::string>& names = plan_.schema.names;
     const bool judged = format_ != spec::DataFormat::kLibsvm && !data_.label.empty();
     findings_.provisional = judged && !sample.complete;
+    const size_t own = names.size() - static_cast<size_t>(plan_.schema.partitions);
     for (size_t c = 0; c < names.size(); ++c) {
       if (!open[c]) continue;
+      const bool directory = c >= own;
+      if (directory) sample.columns[c] = OfDirectories(names[c], sample.rows);
       const ColumnFacts facts = {.name = names[c],
-                                 .complete = sample.complete && !data_.label.empty(),
+                                 .complete = (sample.complete || directory) && !data_.label.empty(),
                                  .index = sample.index[c]};
       Judgement judgement = Judge(sample.columns[c], facts);
       const bool left_out = std::holds_alternative<spec::LeftOutReason>(judgement);
@@ -109,6 +115,27 @@ class Inference {
       if (std::holds_alternative<spec::FeatureType>(*column)) *column = types[c];
     }
     return {};
+  }
+
+  // Returns the values of a column in the names of directories. `rows`: number of training rows,
+  // which are considered equally many for each file.
+  ColumnSample OfDirectories(const std::string& name, int64_t rows) const {
+    const auto is_used = [](const spec::InputFile& file) {
+      return file.role == spec::FileRole::kTrain && file.length > 0;
+    };
+    const int64_t files = std::count_if(plan_.files.begin(), plan_.files.end(), is_used);
+    const int64_t times = std::max<int64_t>(1, files > 0 ? (rows + files - 1) / files : 1);
+    const ValueRules rules(data_, false);
+    ColumnSample values;
+    for (const spec::InputFile& file : plan_.files) {
+      if (!is_used(file)) continue;
+      if (const auto value = PartitionValue(file.path, name)) {
+        values.Add(*value, rules, nullptr, times);
+      } else {
+        values.AddNulls(times);
+      }
+    }
+    return values;
   }
 
   void NoteIdentifier(const ColumnSample& sample, size_t column) {
@@ -186,6 +213,7 @@ Status ApplyFindings(FeatureFindings findings, const spec::DataSpec& data, spec:
   const std::string& path = plan->files.front().path;
   const bool csv = spec::FormatOf(data, path) == spec::DataFormat::kCsv;
   std::vector<bool> open(findings.columns.size());
+  const size_t own = open.size() - static_cast<size_t>(plan->schema.partitions);
   std::vector<ColumnDecision> decisions(open.size());
   for (size_t c = 0; c < open.size(); ++c) {
     if (!findings.columns[c]) continue;
@@ -193,7 +221,7 @@ Status ApplyFindings(FeatureFindings findings, const spec::DataSpec& data, spec:
     const std::string& name = plan->schema.names[c];
     open[c] = true;
     if (const auto* undecided = std::get_if<Undecided>(&judgement)) {
-      const ColumnFacts facts = {.name = name, .csv = csv};
+      const ColumnFacts facts = {.name = name, .csv = csv && c < own};
       return InvalidArgument(UndecidedFault(name, facts, *undecided))
           .At({.file = path, .column = Printable(name), .text = Printable(undecided->example)});
     }
