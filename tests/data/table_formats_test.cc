@@ -39,6 +39,7 @@ TEST_CASE("a table with a log is refused from any directory below it") {
       Case{"t/p=1/_delta_log/0.json", "t/p=1/0.csv", "t", "a Delta table"},
       Case{"t/_delta_log/0.json", "u/0.csv", "t", "a Delta table"},
       Case{"t/.hoodie/x", "t/p=1/0.csv", "t/*/*", "a Hudi table"},
+      Case{"t/k=1/.hoodie_partition_metadata", "t/k=1/0.csv", "t", "a Hudi table"},
       Case{"t/_spark_metadata/0", "t/0.csv", "t", "the output of a Spark stream"},
       Case{"t/_spark_metadata/0", "t/p=1/0.csv", "t/p=1", "the output of a Spark stream"},
       Case{"t/metadata/v1.metadata.json", "t/data/0.csv", "t", "an Iceberg table"},
@@ -72,6 +73,15 @@ TEST_CASE("a link into a table with a log is refused") {
   f.Put("t/p/0.csv");
   std::filesystem::create_directory_symlink(f.dir / "t/p", f.dir / "link");
   CHECK(f.Message("link/*.csv").find("a Delta table") != std::string::npos);
+}
+
+TEST_CASE("a linked file of a table with a log is refused") {
+  FormatsFixture f;
+  f.Put("t/_delta_log/0.json", "{}");
+  f.Put("t/p/0.csv");
+  f.Put("u/1.csv");
+  std::filesystem::create_symlink(f.dir / "t/p/0.csv", f.dir / "u/0.csv");
+  CHECK(f.Message("u").find("a Delta table") != std::string::npos);
 }
 
 TEST_CASE("other directories named metadata or base are read") {

@@ -1,9 +1,11 @@
 #include "src/data/input/table_formats.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "src/base/in_order.h"
@@ -63,6 +65,15 @@ std::string Above(const std::string& path, const std::string& root) {
 class Search {
  public:
   explicit Search(const storage::FileSystem& files) : files_(files) {}
+
+  // If the local file is a symbolic link, adds the directories above the file that it names.
+  void AddLinked(const std::string& path) {
+    std::error_code error;
+    const auto uri = storage::ParseUri(path);
+    if (!uri.ok() || uri->kind != storage::Uri::Kind::kLocal) return;
+    if (!std::filesystem::is_symlink(uri->path, error) || error) return;
+    AddAbove(storage::CanonicalPath(path), 0);
+  }
 
   // Adds the directories above `path`. A pattern found the last `found` of them.
   void AddAbove(const std::string& path, int32_t found) {
@@ -139,7 +150,8 @@ class Search {
                                       const std::vector<std::string>& names) const {
     for (const std::string& name : names) {
       if (name == "_delta_log") return Made(directory, "a Delta table", name);
-      if (name == ".hoodie") return Made(directory, "a Hudi table", name);
+      if (name == ".hoodie" || name.starts_with(".hoodie_partition_metadata"))
+        return Made(directory, "a Hudi table", name);
       if (name == "_spark_metadata") return Made(directory, "the output of a Spark stream", name);
       if (IsAcidName(name)) return Made(directory, "a transactional (ACID) table of Hive", name);
       if (name != "metadata") continue;
@@ -180,7 +192,10 @@ std::string Fixed(const std::string& pattern) {
 Status CheckTableFormats(const storage::FileSystem& files, const std::string& field,
                          const std::string& pattern, const std::vector<storage::FileInfo>& listed) {
   Search search(files);
-  for (const storage::FileInfo& file : listed) search.AddAbove(file.path, file.found_below);
+  for (const storage::FileInfo& file : listed) {
+    search.AddAbove(file.path, file.found_below);
+    search.AddLinked(file.path);
+  }
   if (listed.empty()) {
     const auto uri = storage::ParseUri(pattern);
     if (!uri.ok() || uri->path.size() <= 1) return {};
