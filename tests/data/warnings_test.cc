@@ -120,6 +120,33 @@ TEST_CASE("rows in order of time give a warning of a random split") {
   const Strings warnings = Warnings(f, content);
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0], Says("the rows ... in the order ... 'day' ... validation"));
+  f.job.data.validation.fraction = 0;
+  f.job.train.ensemble = {.fits = 5};
+  CHECK(Warnings(f, content) == warnings);
+}
+
+TEST_CASE("a column that is empty for one class alone is a leak") {
+  DataFixture f;
+  f.job.data.features.nulls = {spec::NullKind::kConstant, 0};
+  const auto row = [](int i, const char* value) {
+    return std::string(i % 2 == 0 ? "" : value) + "," + std::to_string(Noise(i)) + "," +
+           std::to_string(i % 2);
+  };
+  const auto number = [&](int i) { return row(i, std::to_string(Noise(3 * i)).c_str()); };
+  const Strings numbers = Warnings(f, Rows("paid,a,y", 1000, number));
+  REQUIRE(numbers.size() == 1);
+  CHECK_THAT(numbers[0], Says("column 'paid' alone predicts the label"));
+  const auto date = [&](int i) {
+    return row(i, ("2024-01-" + std::to_string(10 + Noise(3 * i) % 19)).c_str());
+  };
+  const Strings dates = Warnings(f, Rows("paid,a,y", 1000, date));
+  REQUIRE(dates.size() == 1);
+  CHECK_THAT(dates[0], Says("column 'paid', by being empty or not, alone predicts the label"));
+  const auto apart = [&](int i) {
+    return std::string(Noise(5 * i) % 2 == 0 ? "" : "2024-01-15") + "," + std::to_string(Noise(i)) +
+           "," + std::to_string(i % 2);
+  };
+  CHECK(Warnings(f, Rows("paid,a,y", 1000, apart)).empty());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -85,7 +86,11 @@ class WarningFinder {
     };
     if (share(repeated, train) >= kMany) {
       lines_.push_back("about " + Percent(share(repeated, train)) +
-                       " of the training rows are exact duplicates, including the label");
+                       " of the training rows are exact duplicates, including the label" +
+                       (spec::FoldsOf(facts_.job.train) > 0
+                            ? ". Held-out rows have copies among the others, so that validation "
+                              "looks better than it is"
+                            : ""));
     }
     if (share(known, validation) >= kMany) {
       lines_.push_back("about " + Percent(share(known, validation)) +
@@ -96,12 +101,18 @@ class WarningFinder {
 
   // Pairs of a feature's value and the label, one per probed row, sorted by value.
   using Pairs = std::vector<std::pair<double, double>>;
-  Pairs PairsOf(size_t feature) const {
+  // Nulls of a classification are one value, below all others. Those of a regression are left out.
+  // `presence`: all other values are one value too.
+  Pairs PairsOf(size_t feature, bool presence) const {
+    constexpr double kNull = -std::numeric_limits<double>::infinity();
     Pairs pairs;
     for (size_t r = 0; r < probed_.rows(); ++r) {
-      const double value = probed_.at(r, feature);
+      double value = probed_.at(r, feature);
       const double label = probed_.label(r);
-      if (!std::isnan(value) && !std::isnan(label)) pairs.emplace_back(value, label);
+      const bool null = std::isnan(value);
+      if (std::isnan(label) || (null && !classifies())) continue;
+      if (null || presence) value = null ? kNull : 0;
+      pairs.emplace_back(value, label);
     }
     std::sort(pairs.begin(), pairs.end());
     return pairs;
@@ -197,9 +208,10 @@ class WarningFinder {
   bool Leaks(size_t feature, size_t classes) const {
     constexpr double kPredicted = 0.99, kErrors = 0.1, kExplained = 0.995, kThere = 0.9;
     const spec::FeatureType type = schema().rule(feature).type;
-    if (type == spec::FeatureType::kDate) return false;
-    if (classifies() && PredictedAtMost(feature) < kPredicted) return false;
-    const Pairs pairs = PairsOf(feature);
+    const bool date = type == spec::FeatureType::kDate;
+    if (date && !classifies()) return false;
+    if (classifies() && !date && PredictedAtMost(feature) < kPredicted) return false;
+    const Pairs pairs = PairsOf(feature, date);
     if (static_cast<double>(pairs.size()) < kThere * static_cast<double>(probed_.rows()))
       return false;
     const bool category = type == spec::FeatureType::kCategorical;
@@ -216,10 +228,14 @@ class WarningFinder {
     for (size_t r = 0; r < probed_.rows(); ++r) classes.insert(probed_.label(r));
     std::vector<std::string> names;
     for (size_t i = 0; i < schema().features.size(); ++i) {
-      if (Leaks(i, classes.size())) names.push_back(NameOf(i));
+      if (i > 0 && schema().features[i] == schema().features[i - 1]) continue;  // of one date
+      if (!Leaks(i, classes.size())) continue;
+      const bool date = schema().rule(i).type == spec::FeatureType::kDate;
+      names.push_back(date ? "column " + NameOf(i) + ", by being empty or not,"
+                           : "column " + NameOf(i));
     }
     for (size_t i = 0; i < std::min(names.size(), kColumnsNamed); ++i) {
-      lines_.push_back("column " + names[i] +
+      lines_.push_back(names[i] +
                        " alone predicts the label nearly perfectly. Take it out with "
                        "data.features.exclude, unless its value is known at prediction time");
     }
@@ -274,7 +290,8 @@ class WarningFinder {
 
   void WarnOfTime() {
     const spec::ValidationSpec& validation = facts_.job.data.validation;
-    if (!validation.by_hash()) return;
+    const bool folds = spec::FoldsOf(facts_.job.train) > 0 && !validation.by_place();
+    if (!validation.by_hash() && !folds) return;
     std::vector<size_t> in_order(probed_.rows());
     for (size_t r = 0; r < in_order.size(); ++r) in_order[r] = r;
     std::sort(in_order.begin(), in_order.end(), [&](size_t a, size_t b) {
