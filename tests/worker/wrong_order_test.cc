@@ -62,21 +62,20 @@ class Runner {
 };
 
 TEST_CASE("an order to train fails a scoring job") {
-  for (const char* yaml : {kPrediction, kEvaluation}) {
-    CAPTURE(yaml);
-    Runner runner(yaml);
-    member::TrainingOrder order;
-    order.order.job = {1};
-    order.order.generation = {2};
-    order.order.profile = std::make_shared<const spec::TableProfile>();
-    SECTION("at once") { (*runner).Train(order); }
-    SECTION("as a planned change") { (*runner).Prepare(order); }
-    const cluster::FromWorker report = runner.First();
-    const auto* failed = std::get_if<cluster::JobFailed>(&report);
-    REQUIRE(failed != nullptr);
-    CHECK(failed->generation.value == 2);
-    CHECK_THAT(failed->error.message(), Catch::Contains("nothing to train"));
-  }
+  const char* const yaml = GENERATE(kPrediction, kEvaluation);
+  const bool planned = GENERATE(false, true);
+  CAPTURE(yaml, planned);
+  Runner runner(yaml);
+  member::TrainingOrder order;
+  order.order.job = {1};
+  order.order.generation = {2};
+  order.order.profile = std::make_shared<const spec::TableProfile>();
+  planned ? (*runner).Prepare(order) : (*runner).Train(order);
+  const cluster::FromWorker report = runner.First();
+  const auto* failed = std::get_if<cluster::JobFailed>(&report);
+  REQUIRE(failed != nullptr);
+  CHECK(failed->generation.value == 2);
+  CHECK_THAT(failed->error.message(), Catch::Contains("nothing to train"));
 }
 
 TEST_CASE("orders for a member do nothing in jobs without one") {
