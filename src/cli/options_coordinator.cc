@@ -38,16 +38,18 @@ void AddCoordinator(CLI::App* app, const std::string& without, RawArguments* raw
   app->add_option(
       "--coordinator", o.coordinator,
       "host:port, unix:/PATH, file:PATH, hdfs://... or yarn:NAME (default: " + without + ")");
-  app->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities to trust");
-  app->add_option("--tls-certificate", o.tls.certificate, "PEM file: the caller's certificate");
-  app->add_option("--tls-key", o.tls.key, "PEM file: its key");
-  app->add_option("--tls-server-name", o.tls.server_name,
-                  "The host that the coordinator's certificate names (default: the one dialled)");
-  app->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
-  app->add_option("--timeout", raw->timeout,
-                  "How long a coordinator that is not reached is tried again, and an answer is "
-                  "waited for: 30s, 5min (default: one try; 30 s, submit 2 min; a coordinator "
-                  "that becomes unreachable during a job 1 min)");
+  app->add_option("--tls-ca", o.tls.ca, "PEM file with the certificate authorities to trust");
+  app->add_option("--tls-certificate", o.tls.certificate, "PEM file with your certificate");
+  app->add_option("--tls-key", o.tls.key, "PEM file with the private key of your certificate");
+  app->add_option(
+      "--tls-server-name", o.tls.server_name,
+      "Host name in the certificate of the coordinator (default: the host in --coordinator)");
+  app->add_option("--token-file", o.token_file, "File with your token, instead of a certificate");
+  app->add_option(
+      "--timeout", raw->timeout,
+      "Time to retry an unreachable coordinator, and to wait for each response, such as "
+      "30s or 5min (default: no retry, and 30 s for a response, 2 min with submit; "
+      "during a job, 1 min of retries)");
 }
 
 Status FinishCluster(const Environment& env, RawArguments* raw) {

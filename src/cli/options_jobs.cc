@@ -9,9 +9,9 @@ namespace espalier::cli {
 namespace {
 
 constexpr const char* kInitExamples =
-    "Writes a short commented job file for a table. Looks at a sample of rows for the columns, "
-    "the\n"
-    "task and the form of the files. On a terminal it asks for the column to predict.\n"
+    "Writes a short commented job file. Reads a sample of the rows to find the\n"
+    "columns, the task and the format of the files. On a terminal, it asks for the\n"
+    "column to predict.\n"
     "\n"
     "Examples:\n"
     "  espalier init churn.csv\n"
@@ -19,11 +19,11 @@ constexpr const char* kInitExamples =
     "  espalier init 'sales/year=*/' --label amount";
 
 constexpr const char* kTrainExamples =
-    "Starts one coordinator and N workers on this machine (only you can reach them), trains,\n"
-    "shows the result and ends them. Ctrl-C stops after the next step and saves the weights, if "
-    "an\n"
-    "evaluation has run. A second Ctrl-C stops immediately and saves nothing. The weights are the\n"
-    "same bytes for any number of workers and threads, except with `mode: async`.\n"
+    "Starts a coordinator and workers on this machine that only you can reach, trains\n"
+    "the model, shows the result and stops them. Ctrl-C ends the job after the next\n"
+    "step and saves the weights if an evaluation has run. A second Ctrl-C stops at\n"
+    "once and saves nothing. The weights are byte-identical for any number of workers\n"
+    "and threads, except with `mode: async`.\n"
     "\n"
     "Examples:\n"
     "  espalier train job.yaml\n"
@@ -32,8 +32,9 @@ constexpr const char* kTrainExamples =
     "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
 
 constexpr const char* kReferenceExamples =
-    "Prints type, default and meaning of a key, or of all keys of a section. Without KEY, prints\n"
-    "all keys as a commented job file. KEY `sweep` selects the keys of a sweep file.\n"
+    "Prints the type, default and meaning of a key, or of all keys in a section.\n"
+    "Without KEY, prints all keys as a commented job file. `espalier reference sweep`\n"
+    "prints the keys of a sweep file.\n"
     "\n"
     "Examples:\n"
     "  espalier reference train.epochs\n"
@@ -42,64 +43,71 @@ constexpr const char* kReferenceExamples =
     "  espalier reference > reference.yaml";
 
 constexpr const char* kSweepExamples =
-    "Trains one job many times: a grid of values of its keys, or values drawn at random, each\n"
-    "with k-fold cross-validation if asked for. SWEEP.yaml:\n"
+    "Trains one job many times with different values of its keys: all combinations of\n"
+    "a grid, or values drawn at random. Each trial may be cross-validated.\n"
+    "\n"
+    "A sweep file, with a grid:\n"
     "  job: job.yaml\n"
     "  output: models/sweep\n"
     "  grid: {train.batch: [32, 128], model.hidden: [[16], [64, 32]]}\n"
     "  folds: 5\n"
-    "  refit: true             with folds: one more job at the end, OUTPUT/best-NNN, by the best\n"
-    "                          trial's values and on all rows (default: false)\n"
+    "  refit: true         with folds, also train OUTPUT/best-NNN with the values of\n"
+    "                      the best trial on all rows (default: false)\n"
     "  metric: val_loss\n"
-    "  parallel: 4             jobs at a time (default: as many as have workers.min workers each)\n"
-    "or in place of grid\n"
+    "  parallel: 4         jobs at a time (default: as many as the workers allow)\n"
+    "\n"
+    "With random values, replace `grid` by:\n"
     "  random:\n"
     "    trials: 20\n"
     "    seed: 1\n"
     "    keys: {train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 0.1]}}\n"
-    "A range may also be uniform, or whole for whole numbers; or a list of values.\n"
+    "A range is `log_uniform`, `uniform`, or `whole` for whole numbers. A key may also\n"
+    "have a list of values.\n"
     "\n"
-    "Each run is an ordinary job, its bundle below the output; sweep.json there has the table.\n"
-    "Jobs run on the cluster of --coordinator or ESPALIER_COORDINATOR. Without a cluster, or with\n"
-    "--workers or --threads, they run on this machine. Several run at once if there are enough\n"
-    "workers. Ctrl-C stops cleanly; the same command continues without repeating finished runs.\n"
+    "Each run is an ordinary job with its bundle below OUTPUT. The results of all\n"
+    "trials are in OUTPUT/sweep.json. The jobs run on the cluster of --coordinator or\n"
+    "ESPALIER_COORDINATOR. Without a cluster, or with --workers or --threads, they run\n"
+    "on this machine. Several run at the same time if there are enough workers. Ctrl-C\n"
+    "stops the sweep. The same command continues it without repeating finished runs.\n"
     "\n"
     "Examples:\n"
     "  espalier sweep sweep.yaml\n"
     "  espalier sweep sweep.yaml --workers 4 --threads 1\n"
-    "  espalier sweep sweep.yaml --coordinator trainer-1:7700 --json | tail -n 1";
+    "  espalier sweep sweep.yaml --coordinator head:7700 --json | tail -n 1";
 
 constexpr const char* kSubmitExamples =
-    "Prints the job's id, then follows it. Ctrl-C detaches: the job continues.\n"
+    "Prints the job ID, then follows the job. Ctrl-C ends only this command. The job\n"
+    "continues.\n"
     "\n"
     "Examples:\n"
-    "  espalier submit job.yaml --coordinator trainer-1:7700\n"
+    "  espalier submit job.yaml --coordinator head:7700\n"
     "  espalier submit job.yaml --detach";
 
 constexpr const char* kWatchExamples =
-    "Exits with the job's code. Ctrl-C detaches: the job continues.\n"
+    "Exits with the exit code of the job. Ctrl-C ends only this command. The job\n"
+    "continues.\n"
     "\n"
     "Examples:\n"
     "  espalier watch job-17\n"
     "  espalier watch 17 --json";
 
 constexpr const char* kCheckExamples =
-    "Reads all of the data once, on this machine, without a cluster: files and shards, rows of "
-    "each\n"
-    "set, nulls and ranges by column, label balance, parameters and the memory a job will need.\n"
-    "With --coordinator also how much of the data lies on the disks of each worker's host.\n"
+    "Reads all data once on this machine and trains nothing. Shows the files, the rows\n"
+    "of each set, nulls and ranges by column, the label balance, the number of\n"
+    "parameters and the memory that the job needs. With --coordinator, also shows how\n"
+    "much of the data is on the disks of each worker's host.\n"
     "\n"
     "Examples:\n"
     "  espalier check job.yaml\n"
     "  espalier check job.yaml --effective > complete.yaml\n"
-    "  espalier check job.yaml --coordinator trainer-1:7700";
+    "  espalier check job.yaml --coordinator head:7700";
 
 void AddJobFile(CLI::App* app, CliOptions& o) {
-  app->add_option("JOB.yaml", o.job_file, "The job file")->required();
+  app->add_option("JOB.yaml", o.job_file, "Job file")->required();
 }
 
 void AddJobId(CLI::App* app, RawArguments* raw) {
-  app->add_option("JOB", raw->job, "The job's id: job-17 or 17")->required();
+  app->add_option("JOB", raw->job, "Job ID: job-17 or 17")->required();
 }
 
 void AddCluster(CLI::App* app, RawArguments* raw) {
@@ -107,28 +115,29 @@ void AddCluster(CLI::App* app, RawArguments* raw) {
 }
 
 void AddOptionalCluster(CLI::App* app, RawArguments* raw) {
-  AddCoordinator(app, "ESPALIER_COORDINATOR; without either, no cluster", raw);
+  AddCoordinator(app, "ESPALIER_COORDINATOR, otherwise no cluster", raw);
 }
 
 void AddLocalWorkers(CLI::App* app, CliOptions& o) {
   app->add_option("--workers", o.workers,
-                  "Worker processes, 1 to " + std::to_string(kLocalWorkersMax) +
-                      " (default: workers.max of the job, or one per core, at most 4)")
+                  "Number of worker processes, 1 to " + std::to_string(kLocalWorkersMax) +
+                      " (default: workers.max of the job, or one for each core, up to 4)")
       ->check(CLI::Range(1, kLocalWorkersMax));
   app->add_option("--threads", o.threads,
-                  "Compute threads of each worker, 1 to " + std::to_string(kThreadsMax) +
-                      " (default: cores / workers, at least 1)")
+                  "Number of compute threads of each worker, 1 to " + std::to_string(kThreadsMax) +
+                      " (default: cores divided by workers)")
       ->check(CLI::Range(1, kThreadsMax));
 }
 
 void AddRun(CLI::App* app, CliOptions& o) {
-  app->add_option("--output", o.output, "Write the bundle here instead of the job's `output`");
+  app->add_option("--output", o.output,
+                  "Directory for the bundle, instead of `output` in the job file");
   app->add_option("--resume", o.resume,
-                  "Continue from the newest checkpoint of the run with this output path");
+                  "Continue the run with this output path from its newest checkpoint");
   app->add_flag("--accept-other-data", o.accept_data,
-                "Resume although the data has changed; the bundle records it");
+                "Resume even if the data has changed. The bundle records this");
   app->add_flag("--accept-other-arithmetic", o.accept_arithmetic,
-                "Resume with another BLAS or version; the bundle records it");
+                "Resume even with another BLAS library or version. The bundle records this");
 }
 
 void AddJson(CLI::App* app, CliOptions& o) {
@@ -140,12 +149,12 @@ void AddJson(CLI::App* app, CliOptions& o) {
 void DeclareInit(CLI::App* app, RawArguments* raw) {
   InitArguments& o = raw->options.init;
   app->footer(kInitExamples);
-  app->add_option("TABLE", o.table, "The training rows: a file, a pattern or a directory")
-      ->required();
-  app->add_option("--label", o.label, "The column to predict");
-  app->add_option("--output", o.output,
-                  "The job file, or - for standard output (default: the table's name with .yaml)");
-  app->add_flag("--force", o.force, "Replace the job file if it exists");
+  app->add_option("TABLE", o.table, "Training rows: a file, a pattern or a directory")->required();
+  app->add_option("--label", o.label, "Column to predict");
+  app->add_option(
+      "--output", o.output,
+      "Job file to write, or - for standard output (default: the name of the table with .yaml)");
+  app->add_flag("--force", o.force, "Replace an existing job file");
   AddJson(app, raw->options);
 }
 
@@ -156,14 +165,14 @@ void DeclareTrain(CLI::App* app, RawArguments* raw) {
   AddLocalWorkers(app, o);
   AddRun(app, o);
   app->add_flag("--exit-with-parent", o.exit_with_parent,
-                "Stop, as after Ctrl-C, when the process that started this one ends");
+                "When the parent process ends, stop as after Ctrl-C");
   AddJson(app, o);
 }
 
 void DeclareSweep(CLI::App* app, RawArguments* raw) {
   CliOptions& o = raw->options;
   app->footer(kSweepExamples);
-  app->add_option("SWEEP.yaml", o.job_file, "What to vary, and of which job")->required();
+  app->add_option("SWEEP.yaml", o.job_file, "Sweep file: a job and the values to try")->required();
   AddOptionalCluster(app, raw);
   AddLocalWorkers(app, o);
   AddJson(app, o);
@@ -175,15 +184,16 @@ void DeclareSubmit(CLI::App* app, RawArguments* raw) {
   AddJobFile(app, o);
   AddCluster(app, raw);
   AddRun(app, o);
-  app->add_flag("--detach", o.detach, "Return as soon as the job is accepted");
+  app->add_flag("--detach", o.detach, "Return when the job is accepted");
   AddJson(app, o);
 }
 
 void DeclareCheck(CLI::App* app, RawArguments* raw) {
   app->footer(kCheckExamples);
   AddJobFile(app, raw->options);
-  app->add_flag("--effective", raw->options.effective,
-                "Print the job as a complete job file, with every default. Reads only some rows");
+  app->add_flag(
+      "--effective", raw->options.effective,
+      "Print the job as a complete job file with all defaults. Reads only a sample of the rows");
   AddOptionalCluster(app, raw);
   AddJson(app, raw->options);
 }
@@ -200,13 +210,13 @@ void DeclareOneJob(CLI::App* app, RawArguments* raw) {
 
 void DeclareCancel(CLI::App* app, RawArguments* raw) {
   app->add_flag("--keep", raw->options.keep_model,
-                "Save the weights: the job stops after its next step, with the best weights so far "
-                "if early stopping restores them. It is cancelled if nothing was evaluated yet");
+                "End the job after its next step and save its weights: the best so far if early "
+                "stopping restores them. If no evaluation has run, the job is only cancelled");
   DeclareOneJob(app, raw);
 }
 
 void DeclareDrain(CLI::App* app, RawArguments* raw) {
-  app->add_option("WORKER", raw->options.worker, "The worker's name or id: worker-3")->required();
+  app->add_option("WORKER", raw->options.worker, "Name or ID of the worker: worker-3")->required();
   DeclareList(app, raw);
 }
 
@@ -216,7 +226,7 @@ void DeclareList(CLI::App* app, RawArguments* raw) {
 }
 
 void DeclareReference(CLI::App* app, RawArguments* raw) {
-  app->add_option("KEY", raw->options.key, "A key or a section: train.epochs, data.csv");
+  app->add_option("KEY", raw->options.key, "Key or section: train.epochs, data.csv");
   AddJson(app, raw->options);
   app->footer(kReferenceExamples);
 }

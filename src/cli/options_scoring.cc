@@ -11,18 +11,17 @@ namespace espalier::cli {
 namespace {
 
 constexpr const char* kPredictExamples =
-    "MODEL is the bundle that a job wrote. Columns of DATA are found by their names (without a\n"
-    "header by position); extra columns and a missing label do not matter. OUT becomes a "
-    "directory\n"
-    "of part files in the order of the input, a line for each row, with _SUCCESS when it is "
-    "whole.\n"
-    "The line of a row that cannot be scored has no prediction, and the reason in the column "
-    "error;\n"
-    "with --on-bad-row reject it is in OUT/_rejects. The output is the same for any number of "
-    "threads,\n"
-    "and of workers: with --coordinator a cluster does it, as a job that is followed like one of\n"
-    "`espalier submit` (Ctrl-C detaches). MODEL, DATA and OUT are then places that its hosts "
-    "share.\n"
+    "MODEL is the bundle that a training job wrote. Columns of DATA are found by name,\n"
+    "or by position in files without a header. Other columns are ignored, and DATA\n"
+    "needs no label.\n"
+    "\n"
+    "The output is a directory of part files with one line for each row, in the order\n"
+    "of the input. `_SUCCESS` marks a complete output. If a row cannot be scored, its\n"
+    "prediction is empty, and the column `error` states the reason. The output is\n"
+    "byte-identical for any number of threads and workers.\n"
+    "\n"
+    "With --coordinator, the command runs as a job on a cluster, and Ctrl-C ends only\n"
+    "the command. All hosts must find MODEL, DATA and the output under the same paths.\n"
     "\n"
     "Examples:\n"
     "  espalier predict models/job new.csv --output scored --keep id\n"
@@ -30,12 +29,12 @@ constexpr const char* kPredictExamples =
     "  espalier predict hdfs:///m hdfs:///new --output hdfs:///o --coordinator a:7700";
 
 constexpr const char* kEvaluateExamples =
-    "Prints the metrics of the model on DATA, which has the label's column too; without the "
-    "column\n"
-    "of weights that the training had each row counts 1. Rows that cannot be evaluated are "
-    "counted\n"
-    "and left out. With --coordinator a cluster does it, as a job; MODEL, DATA and the report are\n"
-    "then places that its hosts share.\n"
+    "Prints the metrics of the model on DATA, which must contain the label column. If\n"
+    "the weight column of the training is missing, each row has weight 1. Rows that\n"
+    "cannot be evaluated are counted and left out.\n"
+    "\n"
+    "With --coordinator, the command runs as a job on a cluster. All hosts must find\n"
+    "MODEL, DATA and the report under the same paths.\n"
     "\n"
     "Examples:\n"
     "  espalier evaluate models/job test.csv\n"
@@ -43,10 +42,11 @@ constexpr const char* kEvaluateExamples =
     "  espalier evaluate models/job test.csv --json";
 
 constexpr const char* kExportExamples =
-    "Writes the model with its preprocessing as an ONNX file, for ONNX Runtime and others: its\n"
-    "inputs are the columns as they are (numbers, texts; dates as seconds since 1970 in UTC,\n"
-    "booleans as 1 and 0), its outputs the label and the probabilities, or the values. The file's\n"
-    "metadata lists the columns (which of them are dates, which booleans) and the classes.\n"
+    "Writes an ONNX file that contains the model and its preprocessing, for ONNX\n"
+    "Runtime and other programs. The inputs are the columns of the table: numbers,\n"
+    "text, dates as seconds since 1970 in UTC, and booleans as 1 and 0. The outputs\n"
+    "are the label and the probabilities, or the predicted values. The metadata of the\n"
+    "file lists the columns and the classes.\n"
     "\n"
     "Examples:\n"
     "  espalier export models/job                           to models/job/model.onnx\n"
@@ -57,19 +57,20 @@ constexpr const char* kOutputColumns[] = {"prediction", "probabilities"};
 void AddCommon(CLI::App* app, RawArguments* raw) {
   CliOptions& o = raw->options;
   ScoringArguments& s = o.scoring;
-  app->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")->required();
-  app->add_option("DATA", s.data, "Files, directories or patterns: CSV, Parquet or LIBSVM")
+  app->add_option("MODEL", s.model, "Bundle of the model: a directory, local or on HDFS")
+      ->required();
+  app->add_option("DATA", s.data, "Files, directories or patterns in CSV, Parquet or LIBSVM format")
       ->required();
   app->add_option("--data-format", s.data_format,
-                  "csv, parquet or libsvm (default: by the files' names, or csv)");
+                  "csv, parquet or libsvm (default: from the extension, otherwise csv)");
   app->add_flag("--raw", s.raw,
-                "Read all files of a Delta, Hudi, Iceberg or ACID table, deleted rows included");
+                "Read all files of a Delta, Hudi, Iceberg or ACID table, including deleted rows");
   app->add_option(
          "--threads", o.threads,
-         "Threads that read and compute, 1 to " + std::to_string(kThreadsMax) + " (default: cores)")
+         "Number of threads, 1 to " + std::to_string(kThreadsMax) + " (default: one for each core)")
       ->check(CLI::Range(1, kThreadsMax));
-  AddCoordinator(app, "none, the work is done on this machine", raw);
-  app->add_flag("--detach", o.detach, "Return as soon as the cluster has accepted the job");
+  AddCoordinator(app, "none; the command runs on this machine", raw);
+  app->add_flag("--detach", o.detach, "Return when the cluster has accepted the job");
   app->add_flag("--json", o.json, "Write JSON to standard output, one object per line");
 }
 
@@ -84,12 +85,11 @@ Status FinishPlace(const Environment& env, RawArguments* raw) {
   CliOptions& o = raw->options;
   const bool here = o.coordinator.empty();
   if (here && o.detach) {
-    return InvalidArgument("--detach is for work on a cluster. Add --coordinator");
+    return InvalidArgument("--detach applies only to a cluster. Add --coordinator");
   }
   if (!here && o.threads) {
     return InvalidArgument(
-        "--threads is for work on this machine, found with --coordinator. Leave one "
-        "of them out");
+        "--threads applies only to this machine (found with --coordinator). Remove one of them");
   }
   ESPALIER_RETURN_IF_ERROR(FinishTimeout(raw));
   return here ? Status() : FinishIdentity(env, &o);
@@ -100,35 +100,39 @@ Status FinishPlace(const Environment& env, RawArguments* raw) {
 void DeclareEvaluate(CLI::App* app, RawArguments* raw) {
   app->footer(kEvaluateExamples);
   AddCommon(app, raw);
-  app->add_option("--report", raw->options.scoring.report,
-                  "Write an HTML page with charts to this file");
+  app->add_option("--report", raw->options.scoring.report, "HTML file to write, with charts");
 }
 
 void DeclarePredict(CLI::App* app, RawArguments* raw) {
   ScoringArguments& s = raw->options.scoring;
   app->footer(kPredictExamples);
   AddCommon(app, raw);
-  app->add_option("--output", s.output, "The directory to make, here or on HDFS")->required();
+  app->add_option("--output", s.output, "Directory to create, local or on HDFS")->required();
   app->add_option("--format", s.format,
-                  "csv or parquet (default: by the extension of --output, or csv)");
-  app->add_option("--keep", s.keep, "Columns of DATA to copy to the output: a,b")->delimiter(',');
-  app->add_option("--columns", s.columns, "Of classes: prediction, probabilities (default: both)")
+                  "csv or parquet (default: from the extension of --output, otherwise csv)");
+  app->add_option("--keep", s.keep, "Columns of DATA to copy to the output, such as a,b")
+      ->delimiter(',');
+  app->add_option("--columns", s.columns,
+                  "For classes: prediction or probabilities (default: both)")
       ->delimiter(',');
   app->add_flag("--spreadsheet-safe", s.spreadsheet_safe,
-                "CSV: write ' before text that a spreadsheet may run as a formula");
-  app->add_option("--on-bad-row", s.on_bad_row,
-                  "Rows that cannot be scored: empty, a line with the reason (default); reject, no "
-                  "line; fail");
+                "In CSV, put an apostrophe before text that a spreadsheet would run as a formula");
+  app->add_option(
+      "--on-bad-row", s.on_bad_row,
+      "What to do with a row that cannot be scored. empty: write a line with the reason "
+      "(default); reject: list the row in _rejects; fail: stop with an error");
   app->add_option("--rejects-limit", s.rejects_max,
-                  "Fail when more rows than these cannot be scored (default: when all)");
+                  "Fail if more than N rows cannot be scored (default: only if all rows cannot)");
   app->add_flag("--overwrite", s.overwrite, "Replace the output of an earlier prediction");
 }
 
 void DeclareExport(CLI::App* app, RawArguments* raw) {
   ScoringArguments& s = raw->options.scoring;
   app->footer(kExportExamples);
-  app->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")->required();
-  app->add_option("--output", s.output, "The file, here or on HDFS (default: MODEL/model.onnx)");
+  app->add_option("MODEL", s.model, "Bundle of the model: a directory, local or on HDFS")
+      ->required();
+  app->add_option("--output", s.output,
+                  "File to write, local or on HDFS (default: MODEL/model.onnx)");
   app->add_flag("--json", raw->options.json, "Write JSON to standard output");
 }
 

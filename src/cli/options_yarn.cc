@@ -12,50 +12,56 @@ namespace espalier::cli {
 namespace {
 
 constexpr const char* kYarnExamples =
-    "A cluster of one coordinator and N workers in YARN's containers, one worker a node, "
-    "encrypted,\n"
-    "by YARN's REST services alone: no Java and no Hadoop client is needed here. HADOOP_CONF_DIR\n"
-    "names the directory with core-site.xml, hdfs-site.xml and yarn-site.xml.\n"
+    "Runs a coordinator and N workers in YARN's containers, one worker on each node.\n"
+    "Connections are encrypted. This machine needs neither Java nor a Hadoop client.\n"
+    "HADOOP_CONF_DIR names the directory with core-site.xml, hdfs-site.xml and\n"
+    "yarn-site.xml.\n"
     "\n"
     "Examples:\n"
-    "  espalier yarn run job.yaml --workers 4     a cluster for one job; ends with it\n"
-    "  espalier yarn up mnist --workers 4         a cluster that stays\n"
+    "  espalier yarn run job.yaml --workers 4     a cluster for one job\n"
+    "  espalier yarn up mnist --workers 4         a cluster for many jobs\n"
     "  espalier submit job.yaml --coordinator yarn:mnist\n"
-    "  espalier yarn scale mnist 8                jobs that run grow without a pause\n"
+    "  espalier yarn scale mnist 8                running jobs grow without a pause\n"
     "  espalier yarn status mnist\n"
     "  espalier yarn logs mnist\n"
     "  espalier yarn down mnist\n"
-    "On a cluster with Kerberos `up` and `run` take a keytab; the others use your ticket (kinit):\n"
+    "\n"
+    "With Kerberos, `up` and `run` need a keytab. The other commands use your ticket\n"
+    "(kinit):\n"
     "  espalier yarn up mnist --keytab ann.keytab --principal ann/yarn@EXAMPLE.COM";
 
 constexpr const char* kYarnRunExamples =
-    "Starts a cluster, trains, shows the result and ends the cluster. Paths in the job are those "
-    "of\n"
-    "the cluster's nodes: hdfs://... On a terminal Ctrl-C asks what is to be done. With --detach\n"
-    "this command returns when the job is accepted; the cluster ends by itself when it is done.\n"
+    "Starts a cluster, trains the model, shows the result and ends the cluster. All\n"
+    "nodes must find the paths in the job, so use hdfs://... On a terminal, Ctrl-C asks\n"
+    "whether to stop the cluster. With --detach, the command returns when the job is\n"
+    "accepted, and the cluster ends by itself after the job.\n"
     "\n"
     "Examples:\n"
     "  espalier yarn run job.yaml --workers 4 --memory 8GiB --vcores 4\n"
     "  espalier yarn run job.yaml --detach --name mnist";
 
 void AddSizes(CLI::App* app, YarnArguments& y) {
-  app->add_option("--workers", y.workers, "Workers, each on a separate node (1)");
-  app->add_option("--memory", y.memory, "Of a worker's container (4GiB)");
-  app->add_option("--vcores", y.vcores, "Of a worker's container: its compute threads (1)");
+  app->add_option("--workers", y.workers,
+                  "Number of workers, each on a separate node (default: 1)");
+  app->add_option("--memory", y.memory, "Memory of a worker's container (default: 4GiB)");
+  app->add_option("--vcores", y.vcores,
+                  "Cores of a worker's container, which are its compute threads (default: 1)");
   app->add_option("--coordinator-memory", y.coordinator_memory,
-                  "Of the coordinator's container (1GiB)");
+                  "Memory of the coordinator's container (default: 1GiB)");
   app->add_option("--coordinator-vcores", y.coordinator_vcores,
-                  "Of the coordinator's container (1)");
-  app->add_option("--queue", y.queue, "YARN's queue (default: the user's own)");
-  app->add_option("--tarball", y.tarball,
-                  "espalier-VERSION-linux-x86_64.tar.gz (default: looked for in the working "
-                  "directory and next to this program's tree)");
+                  "Cores of the coordinator's container (default: 1)");
+  app->add_option("--queue", y.queue, "Queue of YARN (default: the queue of the user)");
+  app->add_option(
+      "--tarball", y.tarball,
+      "espalier-VERSION-linux-x86_64.tar.gz (default: the one in the working directory or "
+      "next to the directory of this program)");
   app->add_option("--service", y.service,
-                  "Template of the service (default: deploy/yarn/service.json of this tree)");
+                  "Template of the service (default: deploy/yarn/service.json of this package)");
   app->add_option("--keytab", y.keytab,
-                  "With Kerberos: the keytab by which the service logs in, and this command, too");
-  app->add_option("--principal", y.principal, "With --keytab: its principal, NAME/HOST@REALM");
-  app->add_option("--wait", y.wait, "How long YARN may take to start the coordinator (5min)");
+                  "With Kerberos: keytab for the service and for this command");
+  app->add_option("--principal", y.principal,
+                  "With --keytab: principal of the keytab, NAME/HOST@REALM");
+  app->add_option("--wait", y.wait, "Time limit for YARN to start the coordinator (default: 5min)");
 }
 
 void AddYarnJson(CLI::App* app, CliOptions& o) {
@@ -98,7 +104,7 @@ void DeclareYarn(CLI::App* app, RawArguments*) { app->footer(kYarnExamples); }
 
 void DeclareYarnService(CLI::App* app, RawArguments* raw) {
   AddYarnJson(app, raw->options);
-  app->add_option("NAME", raw->options.yarn.name, "The service's name")->required();
+  app->add_option("NAME", raw->options.yarn.name, "Name of the cluster")->required();
 }
 
 void DeclareYarnUp(CLI::App* app, RawArguments* raw) {
@@ -110,23 +116,25 @@ void DeclareYarnRun(CLI::App* app, RawArguments* raw) {
   CliOptions& o = raw->options;
   app->footer(kYarnRunExamples);
   AddYarnJson(app, o);
-  app->add_option("JOB.yaml", o.job_file, "The job file")->required();
-  app->add_option("--name", o.yarn.name, "The service's name (default: the job's)");
-  app->add_option("--output", o.output, "Write the bundle here instead of the job's output");
+  app->add_option("JOB.yaml", o.job_file, "Job file")->required();
+  app->add_option("--name", o.yarn.name, "Name of the cluster (default: the name of the job)");
+  app->add_option("--output", o.output,
+                  "Directory for the bundle, instead of `output` in the job file");
   app->add_flag("--detach", o.yarn.detach, "Return when the job is accepted");
   AddSizes(app, o.yarn);
 }
 
 void DeclareYarnScale(CLI::App* app, RawArguments* raw) {
   DeclareYarnService(app, raw);
-  app->add_option("N", raw->options.yarn.workers, "How many workers there shall be")->required();
+  app->add_option("N", raw->options.yarn.workers, "New number of workers")->required();
 }
 
 void DeclareYarnLogs(CLI::App* app, RawArguments* raw) {
   YarnArguments& y = raw->options.yarn;
   DeclareYarnService(app, raw);
-  app->add_option("--container", y.container, "Of this container alone, also one that has ended");
-  app->add_option("--bytes", y.log_bytes, "At most so much of each (64KiB)");
+  app->add_option("--container", y.container, "Show only this container, which may have ended");
+  app->add_option("--bytes", y.log_bytes,
+                  "Maximum size of the log of each container (default: 64KiB)");
 }
 
 Status FinishYarn(const Environment& env, RawArguments* raw) {

@@ -48,7 +48,7 @@ class ManTest(EspalierTest):
     def test_a_page_has_the_options_and_examples_of_help(self):
         text, _ = self.shown("man1/espalier-init.1")
         self.assertRegex(text, r"SYNOPSIS\n +espalier init \[OPTIONS\] TABLE\n")
-        self.assertRegex(text, r"\n +TABLE +The training rows: ")
+        self.assertRegex(text, r"\n +TABLE +Training rows: ")
         self.assertRegex(text, r"\n +--label TEXT\n +The column to predict\n")
         self.assertRegex(text, r"\n +-h, --help\n +Print this help")
         text, _ = self.shown("man1/espalier-train.1")

@@ -75,9 +75,9 @@ def closing(lines):
         if line == "Examples:":
             section = "EXAMPLES"
             out.append(".SH EXAMPLES")
-        elif line.startswith("Exit codes: "):
+        elif line == "Exit codes:":
             section = "EXIT STATUS"
-            out += [".SH EXIT STATUS", escape(line[len("Exit codes: "):])]
+            out.append(".SH EXIT STATUS")
         elif indented:
             if not verbatim:
                 out.append(".RS 4\n.nf")
