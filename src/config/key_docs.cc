@@ -26,17 +26,17 @@ struct OtherDoc {
 };
 constexpr OtherDoc kPresetDocs[] = {
     {"preset", nullptr,
-     "What fills the keys that the job does not give: good, the default; fast, with half of the "
-     "epochs, one fit and no calibration; best, which averages eight fits of tables of 8,000 "
-     "rows or more; none, the defaults in this reference. A given key replaces that key of the "
-     "preset. A given train.optimizer also replaces the learning rate, the weight decay and the "
-     "parametrization. `espalier check --effective` prints the complete job. A job with `compat` "
-     "has no preset. A job that takes all weights from a file has one only if it is given."},
+     "Rules that choose the keys that the job does not set. good: the default. fast: half of the "
+     "epochs, one fit and no calibration. best: eight fits for tables of 8,000 rows or more. none: "
+     "the defaults in this reference. A key in the job replaces that key of the preset. "
+     "train.optimizer also replaces the learning rate, the weight decay and the parametrization. "
+     "`espalier check --effective` prints the complete job. A job with `compat` has no preset. A "
+     "job that takes all weights from a file has one only if it sets this key."},
 };
 // Other programs' words.
 constexpr OtherDoc kCompatDocs[] = {
     {"compat", "{spark-mlp: {layers: [4, 5, 3]}}",
-     "A job in the words of another program, instead of some of the sections above."},
+     "A job with the parameters of another program, instead of some of the sections above."},
     {"compat.spark-mlp.layers", nullptr,
      "REQUIRED. Number of features, widths of the hidden layers, number of classes. The data "
      "must agree. The network has sigmoid layers and softmax, in float64; features are not "

@@ -264,7 +264,7 @@ inline constexpr auto kFields<FeatureSpec> = Declare(
                .Later()
                .After("categories")
                .Example("{embedding: piecewise_linear}")
-               .Doc("How the network takes in all features except categories.")),
+               .Doc("How the network reads all features except categories.")),
     Member(&FeatureSpec::null_indicators, Key("null_indicators")
                                               .Without(Task::kAutoencoder)
                                               .Later()
@@ -303,8 +303,8 @@ inline constexpr auto kFields<ValidationSpec> = Declare(
     Member(&ValidationSpec::exact,
            Key("exact").Later().After("strata").Doc(
                "true: the fraction or the fold has its share of the rows, except for at most one "
-               "row in each MiB of text or row group of Parquet. false: each row is drawn by "
-               "itself.")),
+               "row in each MiB of text or row group of Parquet. false: each row is drawn "
+               "separately.")),
     Member(&ValidationSpec::seed,
            Key("seed").Later().Example("1").Doc(
                "Seed of the fraction or the fold. With it, jobs of different train.seed have the "

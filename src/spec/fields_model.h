@@ -25,7 +25,7 @@ template <>
 inline constexpr auto kFields<ModelSpec> = Declare(
     Member(&ModelSpec::task,
            Key("task").Doc(
-               "multilabel: several labels a row. autoencoder: the model returns its numeric "
+               "multilabel: several labels per row. autoencoder: the model returns its numeric "
                "features. Job files with a preset may say auto, or nothing. Then labels of text, "
                "truth values and at most 20 different whole numbers mean classification; other "
                "numbers mean regression. `check` and `train` print the choice.")),
@@ -84,10 +84,11 @@ inline constexpr auto kFields<ModelSpec> = Declare(
                                      .Yaml("loss.quantile.quantile")
                                      .ReadByHand()
                                      .Doc("The quantile to predict.")),
-    Member(&ModelSpec::init,
-           Key("init").Example("he").Doc(
-               "Start weights. By default he for relu, leaky_relu, elu, gelu and silu, xavier for "
-               "the other activations.")),
+    Member(
+        &ModelSpec::init,
+        Key("init").Example("he").Doc(
+            "Initial weights. By default he for relu, leaky_relu, elu, gelu and silu, xavier for "
+            "the other activations.")),
     Member(&ModelSpec::precision, Key("precision").Doc("Type of weights and computation.")),
     Member(&ModelSpec::target_scale,
            Key("target_scale")

@@ -165,13 +165,13 @@ inline constexpr auto kFields<Averaging> =
 
 template <>
 inline constexpr auto kFields<EnsembleSpec> = Declare(
-    Member(&EnsembleSpec::fits, Key("fits").Whole(1, kFitsMax).Doc("Number of trainings.")),
+    Member(&EnsembleSpec::fits, Key("fits").Whole(1, kFitsMax).Doc("Number of fits.")),
     Member(
         &EnsembleSpec::over,
         Key("over").Doc(
             "folds: each fit holds out another part of the training rows, which serves as its "
             "validation rows. Classes keep their shares. seeds: all fits have the same rows, and "
-            "differ by their first weights and the order of rows.")),
+            "differ in their initial weights and the order of rows.")),
     Member(&EnsembleSpec::folds, Key("folds")
                                      .Whole(2, kFoldsMax)
                                      .Example("10")
@@ -182,10 +182,9 @@ inline constexpr auto kFields<EnsembleSpec> = Declare(
         &EnsembleSpec::shrink,
         Key("shrink")
             .Without(Task::kAutoencoder)
-            .Doc("true: all predictions move towards the constant answer, which is the shares of "
-                 "the "
-                 "classes or the mean of the target. The share that does is the one with the least "
-                 "loss of the held-out rows. For small tables.")));
+            .Doc("true: all predictions are shrunk towards a constant: the shares of the classes, "
+                 "or the mean of the target. The weight of the constant minimizes the loss of the "
+                 "held-out rows. For small tables.")));
 
 template <>
 inline constexpr auto kFields<ThresholdSpec> =
@@ -386,9 +385,9 @@ inline constexpr auto kFields<TrainSpec> = Declare(
     Member(&TrainSpec::ensemble, Key("ensemble")
                                      .Later()
                                      .Example("{fits: 5, over: folds}")
-                                     .Doc("Several trainings of the same network, one after "
-                                          "another. The model averages their "
-                                          "predictions. By default one.")),
+                                     .Doc("Several fits of the same network, one after another. "
+                                          "The model averages their predictions. By default "
+                                          "one.")),
     Member(
         &TrainSpec::calibrate,
         Key("calibrate")
@@ -396,8 +395,8 @@ inline constexpr auto kFields<TrainSpec> = Declare(
             .Without(OptimizerKind::kGd, OptimizerKind::kLbfgs)
             .Without(TrainMode::kAsync)
             .Later()
-            .Doc("true: the outputs are divided by a temperature, the one with the least loss of "
-                 "the held-out rows. Requires validation rows or folds.")),
+            .Doc("true: the outputs are divided by the temperature that minimizes the loss of the "
+                 "held-out rows. Requires validation rows or folds.")),
     Member(
         &TrainSpec::threshold,
         Key("threshold")
@@ -440,7 +439,8 @@ inline constexpr auto kFields<TrainSpec> = Declare(
         Key("initial")
             .Example("models/old")
             .Doc(
-                "Start weights: a model, a safetensors file with these tensors, or a checkpoint of "
+                "Initial weights: a model, a safetensors file with these tensors, or a checkpoint "
+                "of "
                 "another run, of a network with the same layers. A run (OUTPUT.checkpoints) means "
                 "its newest checkpoint. Scales, categories and classes of a model or run are kept. "
                 "New categories and classes of a model get fresh weights; a run cannot get new "
