@@ -23,9 +23,8 @@
 `data` selects (c), (d) and (e).
 
 The workload is MNIST as CSV, 784-256-256-10 ReLU, Adam, global batch 256, validation 0.2, 5 epochs.
-PyTorch runs here if it is installed. Otherwise, the table has its figures from an earlier
-measurement on another machine with 2 cores, marked "elsewhere". pyarrow runs in a private
-environment.
+With --torch, (b) and (f) also run PyTorch DDP. PyTorch and pyarrow run in private environments
+below build/.
 
 Both sides are measured in turns on the same machine, so compare the ratios.
 """
@@ -61,9 +60,6 @@ TELLTALE = os.path.join(ROOT, "build", "testing", "telltale-worker")
 PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery", "tls", "quality",
          "yarn", "spark", "async"]
 GROUPS = {"data": ["csv", "parquet", "hdfs"]}
-TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
-    "step_1x1_ms": 4.8, "step_ddp_2x1_ms": 7.4, "job_wall_s": 15.0, "job_memory_mb": 2900,
-}
 MNIST = {
     "name": "bench",
     "preset": "none",
@@ -166,12 +162,12 @@ def step_ms(jobs, workers, threads):
     return max(result_of(p)["timing"]["step_ms_p50"] for p in processes)
 
 
-def peer(measured, key, name):
-    """Returns PyTorch's figure and its label. Uses a figure from elsewhere if PyTorch did not run.
-    """
-    if measured:
-        return median([m[key] for m in measured]), name
-    return TORCH[key], name + ", elsewhere:"
+def torch_cells(ours, measured, key, words):
+    """Returns the cell and the ratio of PyTorch's figure. Both are empty if PyTorch did not run."""
+    if not measured:
+        return "", None
+    figure = median([m[key] for m in measured])
+    return words % figure, ours / figure
 
 
 def bench_step(table, args):
@@ -192,14 +188,12 @@ def bench_step(table, args):
             if args.torch:
                 torch.append(bench_peers.torch_steps(ROOT))
     ms = {name: median(values) for name, values in times.items()}
-    one, where_one = peer(torch, "step_1x1_ms", "PyTorch 1x1")
-    two, where_two = peer(torch, "step_ddp_2x1_ms", "PyTorch DDP 2x1")
-    table.add("step, 1 worker x 1 thread", "%.2f ms" % ms["1x1"], "%s %.1f ms" % (where_one, one),
-              ms["1x1"] / one, 0.7, at_least=False)
+    one = torch_cells(ms["1x1"], torch, "step_1x1_ms", "PyTorch 1x1 %.1f ms")
+    two = torch_cells(ms["2x1"], torch, "step_ddp_2x1_ms", "PyTorch DDP 2x1 %.1f ms")
+    table.add("step, 1 worker x 1 thread", "%.2f ms" % ms["1x1"], *one, 0.7, at_least=False)
     table.add("step, 1 worker x 2 threads", "%.2f ms" % ms["1x2"], "ours 1x1",
               ms["1x2"] / ms["1x1"])
-    table.add("step, 2 workers x 1 thread", "%.2f ms" % ms["2x1"], "%s %.1f ms" % (where_two, two),
-              ms["2x1"] / two, 0.35, at_least=False)
+    table.add("step, 2 workers x 1 thread", "%.2f ms" % ms["2x1"], *two, 0.35, at_least=False)
     table.add("", "", "ours 1x1", ms["2x1"] / ms["1x1"], 0.75, at_least=False)
     table.add("  with the reduce stubbed", "%.2f ms" % ms["stub"])
     exposed = ms["2x1"] - ms["stub"]
@@ -316,8 +310,9 @@ def bench_hdfs(table, folder, args):
 
 
 def run_torch_job():
+    command = bench_peers.torch_command(ROOT, "job", "build/mnist")
     started = time.monotonic()
-    process = subprocess.Popen(bench_peers.torch_command(ROOT, "job", "build/mnist"), cwd=ROOT)
+    process = subprocess.Popen(command, cwd=ROOT)
     watch = MemoryWatch(process)
     if process.wait():
         raise RuntimeError("PyTorch's job ended with %d" % process.returncode)
@@ -341,13 +336,11 @@ def bench_job(table, args):
                 torch.append(run_torch_job())
     say("last round: start %(start_s).2f s, profile %(profiling_s).2f s, training %(train_s).2f s" %
         result["timing"])
-    wall, where_wall = peer(torch, "job_wall_s", "PyTorch DDP")
-    memory, where_memory = peer(torch, "job_memory_mb", "PyTorch DDP")
+    wall = torch_cells(median(walls), torch, "job_wall_s", "PyTorch DDP %.1f s")
+    memory = torch_cells(median(memories), torch, "job_memory_mb", "PyTorch DDP %.0f MB")
     table.add("whole job, 5 epochs, %.2f %% right" % (100 * median(accuracies)),
-              "%.1f s" % median(walls), "%s %.1f s" % (where_wall, wall), median(walls) / wall,
-              0.2, at_least=False)
-    table.add("  memory of all processes", "%.0f MB" % median(memories),
-              "%s %.0f MB" % (where_memory, memory), median(memories) / memory, 0.2,
+              "%.1f s" % median(walls), *wall, 0.2, at_least=False)
+    table.add("  memory of all processes", "%.0f MB" % median(memories), *memory, 0.2,
               at_least=False)
 
 
@@ -370,8 +363,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3,
                         help="measurements of each part (default: %(default)s)")
-    parser.add_argument("--no-torch", dest="torch", action="store_false",
-                        help="do not run PyTorch, even if it is installed")
+    parser.add_argument("--torch", action="store_true",
+                        help="also run PyTorch (private environment of 6 GB)")
     parser.add_argument("--sparktorch", action="store_true",
                         help="also run SparkTorch (private environment of 6 GB)")
     bench_quality.add_options(parser)
@@ -390,7 +383,6 @@ def main():
         parser.error("--plot requires --epochs-curve")
     args.splits = 1 if args.quick else args.splits
     parts = args.parts or PARTS
-    args.torch = args.torch and bench_peers.torch_is_installed()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if parts != ["quality"]:
         mnist.main(os.path.join(ROOT, "build"))

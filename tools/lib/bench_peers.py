@@ -3,12 +3,12 @@ import json
 import os
 import random
 import subprocess
-import sys
 
 import private_python
 
 WORDS = ["espalier", "trellis", "quince", "medlar", "a pear of the late kind", "fig", "vine"]
 ARROW = ["numpy==1.26.4", "pyarrow==23.0.1"]
+TORCH = ["numpy==1.26.4", "torch==2.6.0"]
 
 # Reads the files in order into one row-major array, with every column except text as float32. Our
 # row store has the same content. Prints MB/s of the fastest round.
@@ -135,17 +135,13 @@ def arrow_csv(files, rounds, threads=1, text=()):
     return float(done.stdout)
 
 
-def torch_is_installed():
-    return not subprocess.run([sys.executable, "-c", "import torch"],
-                              capture_output=True).returncode
-
-
 def torch_command(root, *arguments):
-    """Returns the command that runs TORCH_PROGRAM."""
+    """Returns the command that runs TORCH_PROGRAM in a private environment."""
+    python = private_python.ensure("torch", TORCH)
     path = os.path.join(root, "build", "torch_peer.py")
     with open(path, "w") as f:  # a file, because spawned processes import it
         f.write(TORCH_PROGRAM)
-    return [sys.executable, path] + list(arguments)
+    return [python, path] + list(arguments)
 
 
 def torch_steps(root):
