@@ -1,4 +1,4 @@
-"""The examples: each gives the result that its file and docs/examples.md state."""
+"""The examples: each gives the result that its file and its page in docs/examples/ state."""
 import csv
 import os
 import re
@@ -39,18 +39,20 @@ class ExamplesTest(EspalierTest):
                           text.replace("build/", self.path("") + "/")), stated
 
     def recognised(self, name, workers=2):
-        """Trains config/examples/NAME.yaml. Returns its result and its text about the result, which
-        the page repeats. The figures in that text are those of the result."""
+        """Trains config/examples/NAME.yaml. Returns its result and its text about the result. Its
+        page repeats the job and this text. The figures in the text are those of the result."""
         os.makedirs(self.path("cache"), exist_ok=True)
         for package in os.listdir(os.path.join(ROOT, "build", "cache")):  # fetched before
             os.symlink(os.path.join(ROOT, "build", "cache", package), self.path("cache", package))
         if name in example_tables.NAMES:
             example_tables.write(self.path(""), name)
         job, stated = self.example("examples/" + name)
-        with open(os.path.join(ROOT, "docs", "examples.md")) as f:
+        with open(os.path.join(ROOT, "docs", "examples", name + ".md")) as f:
             page = f.read()
+        with open(os.path.join(ROOT, "config", "examples", name + ".yaml")) as f:
+            keys = f.read().partition("\nname: ")[2]
         self.assertIn(stated[0].upper() + stated[1:], page)
-        self.assertIn("config/examples/%s.yaml" % name, page)
+        self.assertIn("```yaml\nname: %s```" % keys, page)
         result = self.result("train", job, "--workers", workers, "--threads", 1)
         self.assertEqual(result["status"], "SUCCEEDED", result)
         metrics = result["metrics"]["validation" if stated.startswith("validation") else "test"]

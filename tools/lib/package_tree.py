@@ -197,10 +197,10 @@ def put_texts(tree):
         copy(os.path.join(ROOT, "deploy", script), os.path.join(tree, "deploy", script), 0o755)
     examples = [name for name in sorted(os.listdir(os.path.join(ROOT, EXAMPLES)))
                 if name.endswith(".py")]
-    pages = [name for name in sorted(os.listdir(os.path.join(ROOT, "docs")))
+    pages = [os.path.join(top, name) for top in ("docs", os.path.join("docs", "examples"))
+             for name in sorted(os.listdir(os.path.join(ROOT, top)))
              if name.endswith((".md", ".svg"))]
-    for name in (DOCUMENTS + [os.path.join("docs", name) for name in pages] +
-                 [os.path.join(EXAMPLES, name) for name in examples]):
+    for name in DOCUMENTS + pages + [os.path.join(EXAMPLES, name) for name in examples]:
         copy(os.path.join(ROOT, name), os.path.join(tree, name))
     put_text(tree, "deploy/systemd/coordinator.yaml", service_config("coordinator", [
         ('state_directory: ""', "state_directory: /var/lib/espalier/coordinator")]))
