@@ -311,9 +311,10 @@ Status CheckOutput(const storage::FileSystem& files, const spec::OutputSpec& out
     return found.status().Wrap("output");
   }
   if (!output.overwrite) {
-    return AlreadyExists("output: " + output.path +
-                         " exists already; name another place, or replace it with output: {path: " +
-                         output.path + ", overwrite: true}");
+    return AlreadyExists(
+        "output: " + output.path +
+        " already exists. Choose another path, or replace it with output: {path: " + output.path +
+        ", overwrite: true}");
   }
   const std::string advice =
       "; overwrite replaces only a bundle: name another place for the output";

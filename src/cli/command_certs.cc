@@ -59,7 +59,7 @@ Result<security::KeyAndCertificate> ReadAuthority(const std::string& directory) 
   security::KeyAndCertificate out;
   const auto mend = [](const Status& s) {
     return s.code() == StatusCode::kNotFound
-               ? NotFound(s.message() + ". `espalier certs init` makes an authority")
+               ? NotFound(s.message() + ". Run `espalier certs init` to create an authority")
                : s;
   };
   auto certificate = security::ReadSmallFile(directory + "/ca.crt", security::Secrecy::kPublic,

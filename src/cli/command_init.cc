@@ -108,10 +108,10 @@ Status CheckFree(const std::string& path, bool force) {
   const fs::file_status found = fs::symlink_status(path, error);
   if (!fs::exists(found)) return {};
   if (force && fs::is_regular_file(found)) return {};
-  return AlreadyExists("--output: " + QuotedPath(path) + " exists already. " +
+  return AlreadyExists("--output: " + QuotedPath(path) + " already exists" +
                        (fs::is_regular_file(found)
-                            ? "Choose another file by --output, or replace it by --force"
-                            : "It is not a regular file: choose another one by --output"));
+                            ? ". Choose another file with --output, or replace it with --force"
+                            : " and is not a regular file. Choose another one with --output"));
 }
 
 // Returns whether the path is one of the table's own files.
@@ -186,7 +186,7 @@ int RunInit(const CommandContext& context) {
   const std::string word = ShellWord(done->path);
   context.console.Out(
       Printable(done->path, 400) + ": " + done->draft.description + "\nwhat to try next\n" +
-      LeftTable({{"look", "espalier check " + word}, {"train", "espalier train " + word}}, "  "));
+      LeftTable({{"check", "espalier check " + word}, {"train", "espalier train " + word}}, "  "));
   return kExitSuccess;
 }
 

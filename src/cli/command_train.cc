@@ -159,7 +159,7 @@ void TellPreset(const CommandContext& context, const data::JobCompletion::Comple
                       (job.train.ensemble.fits > 1
                            ? ", " + std::to_string(job.train.ensemble.fits) + " fits averaged"
                            : "") +
-                      "; `espalier check` shows all that it chooses\n");
+                      "; `espalier check` shows all choices\n");
 }
 
 }  // namespace

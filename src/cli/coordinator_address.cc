@@ -21,8 +21,9 @@ Result<std::string> AddressOfYarn(const CommandContext& context, const std::stri
   if (where.ok()) return rpc::FindCoordinator(*where, context.address_files);
   return NotFound("no service " + service +
                   " was started here: " + QuotedPath(kept.CoordinatorFile()) +
-                  " is missing. It and the certificates next to it are made by `espalier yarn up " +
-                  service + "`, on the machine where the service is started");
+                  " is missing. Run this command on the machine and as the user of `espalier yarn "
+                  "up " +
+                  service + "`");
 }
 
 }  // namespace

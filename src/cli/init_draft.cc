@@ -368,7 +368,7 @@ std::string ColumnComment(const TableLook& look, const std::vector<std::string>&
     text += "  ... and " +
             Counted(static_cast<int64_t>(roles.size() - kColumnsListed), "more column") + "\n";
   }
-  return "Columns, by a sample of the rows:\n" + text;
+  return "Columns, from a sample of the rows:\n" + text;
 }
 
 std::string FeatureLine(const FeatureDraft& features) {
@@ -404,12 +404,13 @@ std::string JobText(const TableLook& look, const FeatureDraft& features, const s
   for (const std::string& why : features.comments) text += Wrapped(why, "  # ");
   text += FeatureLine(features);
   text += more.features + more.bad_rows;
-  text += Line("  # test: other.csv", "rows for a last evaluation");
+  text += Line("  # test: other.csv", "rows for the final evaluation");
   text += Line("  # validation: {fraction: 0.2}", more.validation);
   text += Line("output: " + Quote(output), "a new directory for the model");
   text += Line("# preset: fast", "half of the epochs, one fit");
   text += Line("# model: {task: " + more.task + "}", more.task_comment);
-  return text + Line("# train: {epochs: 50}", "of each fit; default: by the number of rows");
+  return text +
+         Line("# train: {epochs: 50}", "for each fit; default: depends on the number of rows");
 }
 
 // Returns what the preset does in place of data.validation.
@@ -476,7 +477,7 @@ std::string Describe(const TableLook& look, const data::JobCompletion::Completed
     columns += role != "left out" && role != "label";
   }
   std::string text = std::string(spec::NameOf(done.job.model.task)) + " of '" + Printable(label) +
-                     "'" + (done.task_why.empty() ? "" : " (" + done.task_why + ")") + " by " +
+                     "'" + (done.task_why.empty() ? "" : " (" + done.task_why + ")") + " from " +
                      Counted(columns, "column") + "\n";
   const std::string inferred = spec::InferredText(done.input.schema);
   if (!inferred.empty()) text += "  " + Printable(inferred, 2000) + "\n";

@@ -14,7 +14,7 @@ Result<JobId> ParseJobId(const std::string& text) {
   if (error != std::errc() || end != digits.data() + digits.size() || id.value == 0) {
     return InvalidArgument(
         "'" + Printable(text, 40) +
-        "' is not a job's id (expected job-17 or 17). `espalier list` shows them");
+        "' is not a job ID (expected one such as job-17 or 17). `espalier list` shows the IDs");
   }
   return id;
 }

@@ -205,6 +205,15 @@ int64_t AgeMs(const spec::JobSnapshot& job, int64_t now_ms) {
   return std::max<int64_t>(0, (job.ended_ms > 0 ? job.ended_ms : now_ms) - job.submitted_ms);
 }
 
+// Returns when or why the training ended, after the word "ended".
+std::string EndText(const std::string& stopped_because) {
+  if (stopped_because == "epochs") return "after the last epoch";
+  if (stopped_because == "steps") return "after the last step";
+  if (stopped_because == "time") return "after max_time";
+  if (stopped_because == "iterations") return "after the last iteration";
+  return "by " + Printable(stopped_because);
+}
+
 }  // namespace
 
 std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
@@ -216,7 +225,7 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
                      Colored("succeeded", Ink::kGreen, color) + ": " + FormatEpochs(r.epochs) +
                      (r.epochs == 1 ? " epoch of " : " epochs of ") +
                      Counted(r.rows_per_epoch, "row") + ", " + Counted(r.steps, "step") +
-                     "; ended by " + Printable(r.stopped_because) + "\n";
+                     "; ended " + EndText(r.stopped_because) + "\n";
   if (!r.best_epochs.empty()) {
     text += r.fits > 1
                 ? std::to_string(r.fits) + " fits are averaged, with the weights after epoch "
@@ -250,7 +259,7 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
   std::vector<std::vector<std::string>> rows = {{"time", TimeText(job, client_start_ms)}};
   if (r.step_ms_p50 > 0) {
     rows.push_back({"step", FormatValue(r.step_ms_p50) + " ms (median), " +
-                                FormatValue(r.step_ms_p99) + " ms (99 % are faster)"});
+                                FormatValue(r.step_ms_p99) + " ms (99th percentile)"});
   }
   rows.push_back({"bundle", Printable(r.bundle, 400)});
   rows.push_back({"weights", "sha256 " + r.weights_sha256});

@@ -54,6 +54,9 @@ std::string JobKeyHint(const std::string& path, const std::string& key,
     if (is_key && PathParts(name).back() == WithUnderscores(key)) meant.push_back(name);
   }
   if (meant.empty()) return "";
+  if (!path.empty() && meant.size() == 1 && meant.front() == WithUnderscores(key)) {
+    return "; " + meant.front() + " belongs at the top level of the job, not in " + path;
+  }
   if (const auto near = Nearest(key, known)) {
     const std::string name = (path.empty() ? "" : path + ".") + *near;
     if (std::count(meant.begin(), meant.end(), name) == 0) meant.insert(meant.begin(), name);

@@ -26,7 +26,7 @@ std::string Spelling(const YamlNode& node) {
 // Returns "; did you mean 'x'?" or the whole list.
 std::string Hint(std::string_view word, const std::vector<std::string>& known) {
   if (const auto near = Nearest(word, known)) return "; did you mean '" + *near + "'?";
-  return "; known here: " + Joined(known);
+  return "; expected one of " + Joined(known);
 }
 
 std::string Child(const std::string& path, const std::string& key) {

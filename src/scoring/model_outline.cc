@@ -29,7 +29,7 @@ Result<std::string> ReadBundleFile(const storage::FileSystem& files, const std::
   if (!no_file && code != StatusCode::kFailedPrecondition && code != StatusCode::kPermissionDenied)
     return text;
   const auto found = files.Stat(directory);
-  const std::string expected = "expected the directory of a model, which a job's `output` names";
+  const std::string expected = "expected the directory of a model, as in `output` of its job";
   if (found.status().code() == StatusCode::kNotFound) {
     return NotFound(QuotedPath(directory) + " does not exist; " + expected);
   }

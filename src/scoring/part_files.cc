@@ -157,9 +157,9 @@ Status CheckPredictions(const storage::FileSystem& files, const std::string& out
   if (names.empty()) return {};
   if (!overwrite) {
     const bool whole = std::count(names.begin(), names.end(), kSuccessFile) > 0;
-    return AlreadyExists(QuotedPath(output) + " exists already" +
+    return AlreadyExists(QuotedPath(output) + " already exists" +
                          (whole ? "" : ", without a _SUCCESS: what wrote it did not finish") +
-                         ". Choose another place, or replace it with --overwrite");
+                         ". Choose another output, or replace it with --overwrite");
   }
   for (const std::string& name : names) {
     if (IsPredictionName(name)) continue;

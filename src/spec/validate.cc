@@ -326,7 +326,7 @@ void CheckLibsvm(Findings& f, const DataSpec& data) {
 
 void CheckData(Findings& f, const DataSpec& data, Task task) {
   f.Expect(!data.train.empty(), "data.train", "nothing",
-           "the training files; add `train: PATTERN` to data");
+           "the training files. Add `train: PATTERN` to data");
   f.Paths("data.train", data.train);
   f.Paths("data.test", data.test);
   CheckCsv(f, data.csv);
@@ -334,7 +334,7 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
   CheckLibsvm(f, data);
   const bool itself = task == Task::kAutoencoder;
   f.Expect(itself || !data.label.empty(), "data.label", "nothing",
-           "the column to predict; add `label: NAME_OR_POSITION` to data");
+           "the column to predict. Add `label: NAME_OR_POSITION` to data");
   f.Expect(!itself || data.label.empty(), "data.label",
            std::to_string(data.label.size()) + (data.label.size() == 1 ? " column" : " columns"),
            "nothing for task autoencoder, which gives back its features; leave label out");
@@ -390,7 +390,7 @@ Status JobSpec::Validate() const {
            std::to_string(workers.max),
            "at least workers.min, which is " + std::to_string(workers.min));
   f.Expect(!output.path.empty(), "output", "nothing",
-           "the directory to write the trained model to; add `output: PATH`");
+           "the directory for the trained model. Add `output: PATH`");
   f.Paths("output",
           output.path.empty() ? std::vector<std::string>{} : std::vector<std::string>{output.path});
   return f.Take();

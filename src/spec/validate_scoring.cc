@@ -12,7 +12,7 @@ namespace {
 void CheckWork(Findings& f, const ScoringSpec& spec, const PredictionSpec& prediction) {
   const std::string keep = NameOf(PredictionSpec::kKind) + std::string(".keep");
   f.Expect(!spec.output.path.empty(), "output", "nothing",
-           "the directory to write the predictions to; add `output: PATH`");
+           "the directory for the predictions. Add `output: PATH`");
   if (!spec.output.path.empty()) f.Paths("output", {spec.output.path});
   f.Expect(prediction.keep.size() <= kListMax, keep,
            std::to_string(prediction.keep.size()) + " columns",
@@ -42,10 +42,10 @@ Status ScoringSpec::Validate() const {
   f.Expect(!name.empty() && name.size() <= 128 && printable, "name", Quoted(name),
            "1 to 128 bytes without control characters");
   f.Expect(!model.empty(), section + ".model", "nothing",
-           "the directory of a trained model; add `model: PATH`");
+           "the directory of a trained model. Add `model: PATH`");
   if (!model.empty()) f.Paths(section + ".model", {model});
   f.Expect(!data.empty(), section + ".data", "nothing",
-           "files, directories or patterns; add `data: PATH`");
+           "files, directories or patterns. Add `data: PATH`");
   f.Paths(section + ".data", data);
   CheckFields(f, *this);
   f.Expect(workers.max == 0 || workers.max >= workers.min, "workers.max",

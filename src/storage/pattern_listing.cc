@@ -110,8 +110,8 @@ class PatternWalk {
         "'" + shown + "' holds the directory '" + Printable(name) + "', " +
         (deep ? "more than " + std::to_string(kPartitionDepthMax) +
                     " directories deep; do links lead in a circle?"
-              : "which is not read: only directories named name=value are entered, as Hive and "
-                "Spark write them; say which files are meant by patterns, such as '" +
+              : "which is not read (expected files, or directories named name=value, as Hive and "
+                "Spark write them). Select the files by patterns, such as '" +
                     JoinPath(shown, "*.csv") + "' and '" + JoinPath(shown, "*/*.csv") + "'"));
   }
 

@@ -130,7 +130,7 @@ Result<Uri> ParseUri(const std::string& text) {
     uri.kind = Uri::Kind::kSecureWebHdfs;
   } else {
     return InvalidArgument("the scheme '" + Printable(scheme) + "' of '" + Printable(text) +
-                           "' is not one that is read here; " + kExpected);
+                           "' is not supported; " + kExpected);
   }
   std::string_view authority;
   if (rest.starts_with("//")) {

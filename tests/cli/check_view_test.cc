@@ -73,7 +73,7 @@ TEST_CASE("check shows the part that each fit holds out") {
 TEST_CASE("check states no success if the output is refused") {
   CheckReport r = Report();
   CHECK(CheckJson(r)["status"] == "OK");
-  r.output_status = AlreadyExists("output: it exists already");
+  r.output_status = AlreadyExists("output: it already exists");
   CHECK_THAT(CheckText(r, false), !Catch::Contains("passed"));
   CHECK(CheckJson(r)["status"] == "FAILED");
 }

@@ -85,8 +85,9 @@ TEST_CASE("a job file names table, label and output") {
                              Catch::Contains("#   inside  label\n") &&
                              Catch::Contains("# model: {task: classification}   "
                                              "# default, because the label holds text\n"));
-  CHECK_THAT(draft.description,
-             Catch::StartsWith("classification of 'inside' (the label holds text) by 2 columns\n"));
+  CHECK_THAT(
+      draft.description,
+      Catch::StartsWith("classification of 'inside' (the label holds text) from 2 columns\n"));
 }
 
 TEST_CASE("comments say what the preset does with the table") {

@@ -27,7 +27,7 @@ TEST_CASE("a classification's result shows metrics, time and bundle") {
                                    "  yes   1    5\n"));
   CHECK_THAT(text,
              Catch::Contains("time     start 500 ms, profile 500 ms, training 1.2 s, total "
-                             "2.2 s\nstep     3.1250 ms (median), 4.5000 ms (99 % are faster)\n"));
+                             "2.2 s\nstep     3.1250 ms (median), 4.5000 ms (99th percentile)\n"));
   CHECK_THAT(text, Catch::Contains("bundle   /models/digits\n") &&
                        Catch::Contains("weights  sha256 ab12\n") &&
                        Catch::Contains("what to try next"));

@@ -78,7 +78,7 @@ TEST_CASE("an error in spark-mlp is one message with its place") {
   const std::pair<std::string, std::string> rows[] = {
       {", maxIter: 0}}", at + "53: " + path + "maxIter: found '0' ... 1 to 1000000000"},
       {", solver: newton}}",
-       at + "52: " + path + "solver: unknown value 'newton'; known here: l-bfgs, gd"},
+       at + "52: " + path + "solver: unknown value 'newton'; expected one of l-bfgs, gd"},
       {", maxIters: 5}}", at + "44: unknown key 'maxIters'; did you mean 'maxIter'?"},
       {", tol: -1}}", at + "49: " + path + "tol: found '-1' ... at least 0"},
       {", initialWeights: [1, 2]}}", at + "44: " + path + "initialWeights: found 2 numbers ... 64"},
@@ -100,7 +100,8 @@ TEST_CASE("an error in spark-mlp is one message with its place") {
           "job.yaml:3:9: compat.spark-mlp: found 'spark-mlp', expected a map with its parameters"));
   CHECK_THAT(
       Error(kHead + "compat: {horovod: {}}"),
-      Says("job.yaml:3:10: compat: unknown value 'horovod'; known here: spark-mlp, sparktorch"));
+      Says(
+          "job.yaml:3:10: compat: unknown value 'horovod'; expected one of spark-mlp, sparktorch"));
   CHECK_THAT(Error(kHead + "compat: [1]"),
              Says("job.yaml:3:9: compat: found a list, expected one of spark-mlp, sparktorch"));
 }

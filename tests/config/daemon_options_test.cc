@@ -65,10 +65,10 @@ TEST_CASE("wrong options name line, column, value and fix") {
   CHECK_THAT(
       CoordinatorError("liveness_limit_ms: 1500\n"),
       Says("c.yaml:1:20: liveness_limit_ms: found 1500 ... twice heartbeat_interval_ms ... 1000"));
-  CHECK_THAT(
-      CoordinatorError("log_level: loud\n"),
-      Says("c.yaml:1:12: log_level: unknown value 'loud'; known here: debug, info, warning, error, "
-           "off"));
+  CHECK_THAT(CoordinatorError("log_level: loud\n"),
+             Says("c.yaml:1:12: log_level: unknown value 'loud'; expected one of debug, info, "
+                  "warning, error, "
+                  "off"));
   CHECK_THAT(CoordinatorError("jobs_kept_max: 0\n"),
              Says("c.yaml:1:16: jobs_kept_max: found 0 ... 1 to 1000000"));
   CHECK_THAT(CoordinatorError("step_timeout_ms: 900 ms\n"),
@@ -228,7 +228,7 @@ TEST_CASE("flags take the same amounts as files") {
              Says("--threads: found '3000000000', expected a whole number"));
   CHECK_THAT(
       refused("log_level", "loud"),
-      Says("--log-level: unknown value 'loud'; known here: debug, info, warning, error, off"));
+      Says("--log-level: unknown value 'loud'; expected one of debug, info, warning, error, off"));
 }
 
 std::string ShippedFile(const std::string& name) {

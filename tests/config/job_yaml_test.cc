@@ -206,7 +206,7 @@ TEST_CASE("a wrong job is one message with its place and fix") {
       {kHead + "train:\n  epoch: 3\n", "job.yaml:4:3: unknown key 'epoch'; did you mean 'epochs'?"},
       {"dta: 1\n", "job.yaml:1:1: unknown key 'dta'; did you mean 'data'?"},
       {kHead + "zzzzzzzzzz: 1\n",
-       "job.yaml:3:1: unknown key 'zzzzzzzzzz'; known here: name, preset, compat, data, model, "
+       "job.yaml:3:1: unknown key 'zzzzzzzzzz'; expected one of name, preset, compat, data, model, "
        "train, "
        "workers, "
        "output, resume"},
@@ -224,6 +224,9 @@ TEST_CASE("a wrong job is one message with its place and fix") {
        "job.yaml:3:9: unknown key 'batch-size'; did you mean train.batch?"},
       {kHead + "model: {layers: [64]}\n",
        "job.yaml:3:9: unknown key 'layers'; did you mean model.hidden?"},
+      {kHead + "train: {preset: good}\n",
+       "job.yaml:3:9: unknown key 'preset'; preset belongs at the top level of the job, not in "
+       "train"},
       {kHead + "target: y\n", "job.yaml:3:1: unknown key 'target'; did you mean data.label?"},
       {kHead + "train: {hidden: [64]}\n",
        "job.yaml:3:9: unknown key 'hidden'; did you mean model.hidden?"},
@@ -245,15 +248,16 @@ TEST_CASE("a wrong job is one message with its place and fix") {
       {kHead + "model: {loss: {mse: 3}}\n",
        "job.yaml:3:21: model.loss.mse: found '3' ... without a value"},
       {kHead + "train: {on_nonfinite: stop}\n",
-       "job.yaml:3:23: train.on_nonfinite: unknown value 'stop'; known here: fail, skip"},
+       "job.yaml:3:23: train.on_nonfinite: unknown value 'stop'; expected one of fail, skip"},
       {kHead + "train: {optimizer: newton}\n",
-       "job.yaml:3:20: train.optimizer: unknown value 'newton'; known here: sgd, momentum, "
+       "job.yaml:3:20: train.optimizer: unknown value 'newton'; expected one of sgd, momentum, "
        "nesterov, adam, adamw, adagrad, rmsprop, gd, lbfgs"},
       {kHead + "train: {schedule: zigzag}\n",
-       "job.yaml:3:19: train.schedule: unknown value 'zigzag'; known here: constant, step, cosine, "
+       "job.yaml:3:19: train.schedule: unknown value 'zigzag'; expected one of constant, step, "
+       "cosine, "
        "exponential, polynomial, plateau"},
       {"data: {format: excel}\n",
-       "job.yaml:1:16: data.format: unknown value 'excel'; known here: csv, parquet, libsvm"},
+       "job.yaml:1:16: data.format: unknown value 'excel'; expected one of csv, parquet, libsvm"},
       // Kinds.
       {kHead + "train:\n  batch: abc\n",
        "job.yaml:4:10: train.batch: found 'abc', expected a whole number"},

@@ -76,7 +76,7 @@ TEST_CASE("all keys of losses, optimizers, schedules and more are read") {
 TEST_CASE("an error in model or train is one message with its place") {
   const std::pair<std::string, std::string> rows[] = {
       {kHead + "train: {class_weight: even}\n",
-       "job.yaml:3:23: train.class_weight: unknown value 'even'; known here: none, balanced"},
+       "job.yaml:3:23: train.class_weight: unknown value 'even'; expected one of none, balanced"},
       {kHead + "train: {class_weight: [1, 2]}\n",
        "job.yaml:3:23: train.class_weight: found a list ... none, balanced ... {no: 1, yes: 5}"},
       {kHead + "train: {class_weight: {a: 1, a: 2}}\n",

@@ -306,13 +306,13 @@ TEST_CASE("advice about a table to score is about its files") {
              Says("a feature of the model: column 'a' does not exist ... the delimiter seems to be "
                   "\"\\t\", not \",\" as in training. Convert the file"));
   CHECK_THAT(refused("b.csv", "a  b\n1  2\n"), Says("... replace each run by the delimiter of"));
-  CHECK_THAT(refused("c.csv", "# made by x\na,b\n1,2\n"), Says("... a comment: take it out of"));
+  CHECK_THAT(refused("c.csv", "# made by x\na,b\n1,2\n"), Says("... a comment: remove it from"));
   CHECK_THAT(refused("n.csv", "1,2\n3,4\n"), Says("... seems to be data. Add a header"));
   CHECK_THAT(refused("w.csv", "a,a,b\n1,2,3\n"), Says("... Rename one, or add a header if"));
-  CHECK_THAT(refused("e.csv", "a,b\n1,2,x\n1,2,y\n"), Says("... Take the field without a name"));
-  CHECK_THAT(refused("p.csv", "PAR1\x15\x04"), Says("... Give --data-format parquet"));
+  CHECK_THAT(refused("e.csv", "a,b\n1,2,x\n1,2,y\n"), Says("... Remove the field without a name"));
+  CHECK_THAT(refused("p.csv", "PAR1\x15\x04"), Says("... Use --data-format parquet"));
   CHECK_THAT(rejected("j.csv", "a,b\n1,2\na,b\n"), Says("the row repeats the header"));
-  CHECK_THAT(rejected("m.csv", "a,b\n\"1,2\n3,4\n"), Says("... Take line breaks out of the"));
+  CHECK_THAT(rejected("m.csv", "a,b\n\"1,2\n3,4\n"), Says("... Remove line breaks from the"));
   CHECK_THAT(rejected("s.csv", "a,b\n1,2\n1\\,5,2\n"), Says("... an escape, quote the field"));
   f.schema = {{"0", "1", "2", "3"}, {1, 2, 3}, {0}};
   CHECK_THAT(rejected("z.libsvm", "1 1:1\n1 0:1\n"), Says("... Add 1 to each index"));

@@ -210,7 +210,7 @@ class RefusalTest(HdfsTest):
         self.put("file", "mine")
         self.put("weights/weights.safetensors", "mine")
         for i, (name, overwrite, message) in enumerate([
-                ("other", False, "output: %s exists already ... {path: %s, overwrite: true}"),
+                ("other", False, "output: %s already exists ... {path: %s, overwrite: true}"),
                 ("other", True, "output: %s holds 'notes.txt' ... not part of a bundle" + mend),
                 ("weights", True, "output: %s holds no model.json" + mend),
                 ("file", True, "output: %s is a file" + mend)]):

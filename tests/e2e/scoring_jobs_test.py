@@ -352,7 +352,7 @@ class ScoringJobsTest(EspalierTest):
                 ((self.path("nothing"), data, "--output", self.path("o")), "does not exist"),
                 ((model, narrow, "--output", self.path("o")), "income"),
                 ((model, self.path("no.csv"), "--output", self.path("o")), "no.csv"),
-                ((model, data, "--output", self.path("there")), "exists already"),
+                ((model, data, "--output", self.path("there")), "already exists"),
                 ((model, data, "--output", self.path("there"), "--overwrite"), "thesis.txt"),
                 ((model, data, "--output", self.path("o"), "--keep", "colour"), "colour"),
                 ((model, data, "--output", self.path("o"), "--threads", "1"), "--threads")):

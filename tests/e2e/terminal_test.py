@@ -92,7 +92,7 @@ class TerminalTest(EspalierTest):
         self.write("points.yaml", "precious")
         init = ["init", "points.csv", "--label", "label"]
         _, err = self.espalier(*init, code=2)
-        self.assertIn("'points.yaml' exists already", err)
+        self.assertIn("'points.yaml' already exists", err)
         with open(self.path("points.yaml")) as f:
             self.assertEqual(f.read(), "precious")
         self.espalier(*init, "--force")

@@ -235,7 +235,7 @@ class UsageTest(EspalierTest):
         out, err = self.espalier("check", job, code=2)
         self.assertIn("371 parameters", out)
         self.assertNotIn("passed", out)
-        self.assertIn("exists already", err)
+        self.assertIn("already exists", err)
 
     def test_check_effective_prints_a_job_that_trains_the_same_model(self):
         job = self.job("short", self.spec())

@@ -454,7 +454,7 @@ class LocalTrainTest(EspalierTest):
         with self.assertRaisesRegex(espalier.NotFoundError, "none.csv"):
             espalier.train(dict(self.spec, data={"train": self.path("none.csv"), "label": "label"}),
                            workers=1)
-        with self.assertRaisesRegex(espalier.AlreadyExistsError, "exists already"):
+        with self.assertRaisesRegex(espalier.AlreadyExistsError, "already exists"):
             espalier.train(dict(self.spec, output=self.directory), workers=1)
         bad = self.write("bad.csv", "label,f0\n0,1\n1,x\n")
         with self.assertRaises(espalier.JobFailedError) as told:

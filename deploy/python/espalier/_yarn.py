@@ -46,6 +46,6 @@ def kept_of(where: str) -> Kept:
     if not os.path.exists(kept.coordinator):
         raise NotFoundError("no service %s was started here: '%s' is missing" %
                             (name, kept.coordinator),
-                            hint="It and the certificates next to it are made by `espalier yarn up "
-                                 "%s`, on the machine where the service is started." % name)
+                            hint="Connect on the machine and as the user of `espalier yarn up %s`."
+                                 % name)
     return kept

@@ -97,7 +97,7 @@ class NotFoundError(EspalierError, LookupError):
 
 
 class AlreadyExistsError(EspalierError):
-    """An output exists already."""
+    """An output already exists."""
 
     code = "ALREADY_EXISTS"
 

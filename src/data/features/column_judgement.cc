@@ -372,8 +372,8 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
       facts.many    ? "choose another data.label"
       : facts.label ? "set model.task: classification if these texts are classes, or choose "
                       "another data.label"
-                    : "make it a category by a group of data.features.groups with type: "
-                      "categorical, or leave it out by data.features.exclude";
+                    : "make the column a category in data.features.groups, or exclude it with "
+                      "data.features.exclude";
   const std::string last = (facts.many ? "or " : "") + otherwise;
   const std::string rest = facts.csv ? "; or " + otherwise : ". Write numbers, " + last;
   const auto set = [&](const std::string& key, char value) {
@@ -397,8 +397,8 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
              (facts.csv ? ". Set " + set("thousands", ',') + " or " + set("decimal", ',') : "") +
              rest;
     case Undecided::Why::kWritten:
-      return start + "numbers written with a currency, a percent sign, a unit or another sign" +
-             such + ". Write plain numbers, " + last;
+      return start + "numbers with a currency, a percent sign, a unit or another sign" + such +
+             ". Write plain numbers, " + last;
     case Undecided::Why::kBlanks:
       return start + "numbers with no-break spaces or other special ones around them" + such +
              (facts.csv ? ". Remove these spaces or set " + set("thousands", ' ')
@@ -428,9 +428,8 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
     formats += (formats.empty() ? "" : " or ") + Quoted(format);
   }
   return start + "dates that need a format" + such +
-         ". Set data.features.date_format, or that of a "
-         "group with type: date and this column, to " +
-         formats + "; or " + otherwise;
+         ". Set data.features.date_format, or date_format of a group with this column, to " +
+         formats + ", or " + otherwise;
 }
 
 }  // namespace espalier::data

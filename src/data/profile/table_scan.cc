@@ -51,7 +51,7 @@ void AddNotes(const ScanRequest& request, spec::InputPlan* input) {
   if (trained.weight >= 0 && input->schema.weight < 0) {
     input->notes.push_back("the rows have no column " +
                            Quoted(trained.names[static_cast<size_t>(trained.weight)]) +
-                           " with weights, as those of the training had; each counts 1");
+                           " of weights, which the training rows had; each row has weight 1");
   }
   for (const spec::InputFile& file : input->files) {
     const std::vector<std::string>& patterns = request.job.data.train;
@@ -59,7 +59,7 @@ void AddNotes(const ScanRequest& request, spec::InputPlan* input) {
                                    [&](const auto& pattern) { return Names(pattern, file.path); });
     if (!known) continue;
     input->notes.push_back("the model was trained on rows of " + QuotedPath(file.path) +
-                           "; metrics of other rows are usually worse");
+                           "; its metrics on other rows are usually worse");
     return;
   }
 }

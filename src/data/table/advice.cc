@@ -42,7 +42,7 @@ constexpr Advice kAll[] = {advice::kWhitespace,
 // Advice is at the end of a message, or before other advice.
 std::string ForTraining(const std::string& message) {
   return message + (message.ends_with('?') ? "" : ".") +
-         " Correct the row, or skip rows like it with data.bad_rows: {policy: skip, limit: 10}";
+         " Correct the row, or skip bad rows with data.bad_rows: {policy: skip, limit: 10}";
 }
 
 std::string ForScoring(std::string message) {

@@ -72,7 +72,7 @@ def write(spark: SparkSession, where: str, data: bytes) -> None:
     """Writes a new file. Raises AlreadyExistsError."""
     path, fs = _path(spark, where)
     if fs.exists(path):
-        raise AlreadyExistsError("%s exists already" % where)
+        raise AlreadyExistsError("%s already exists" % where)
     stream = fs.create(path, False)
     try:
         for begin in range(0, len(data), _PIECE_BYTES):
