@@ -144,8 +144,13 @@ std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
   return text;
 }
 
-// Summarizes all features, of which a table shows only twenty rows.
-std::string FeatureSums(const std::vector<ColumnSummary>& features) {
+// Summarizes all features, of which a table shows only twenty rows. Nulls of categories are not
+// counted, because an empty category is a value.
+std::string FeatureSums(const std::vector<ColumnSummary>& features,
+                        const std::vector<ColumnEntry>& columns) {
+  const bool categories = std::any_of(columns.begin(), columns.end(), [](const ColumnEntry& c) {
+    return c.role == "feature" && c.type == "category";
+  });
   int64_t nulls = 0, constant = 0;
   for (const ColumnSummary& f : features) {
     nulls += f.stats.nulls;
@@ -153,7 +158,8 @@ std::string FeatureSums(const std::vector<ColumnSummary>& features) {
   }
   std::string text = Counted(static_cast<int64_t>(features.size()), "feature");
   if (constant > 0) text += ", " + HumanCount(constant) + " of them constant";
-  return text + ", " + (nulls == 0 ? "no nulls" : Counted(nulls, "null"));
+  return text + ", " + (nulls == 0 ? "no nulls" : Counted(nulls, "null")) +
+         (categories ? " (categories not counted)" : "");
 }
 
 std::string LabelTable(const std::vector<LabelSummary>& labels) {
@@ -211,7 +217,8 @@ Json ColumnsJson(const std::vector<ColumnSummary>& columns) {
 std::string CheckText(const CheckReport& report, bool color) {
   std::string text = "job '" + Printable(report.job_name) + "'\n\ndata\n" + SetTable(report) +
                      SchemaLine(report.schema) + HostLines(report) + WorkerLines(report) +
-                     EntryTable(report.schema.list) + "\n" + FeatureSums(report.features) + "\n" +
+                     EntryTable(report.schema.list) + "\n" +
+                     FeatureSums(report.features, report.schema.list) + "\n" +
                      ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);

@@ -56,6 +56,9 @@ TEST_CASE("check shows sets, columns, label balance, model and memory") {
   CHECK_THAT(CheckText(evaluated, false),
              Catch::Contains("evaluations 8.0 KiB (shared among them), reading up to"));
   CHECK(CheckJson(evaluated)["evaluation_bytes"] == 8192);
+  CheckReport town = Report();
+  town.schema.list = {{"town", "category", "feature"}};
+  CHECK_THAT(CheckText(town, false), Catch::Contains("3 nulls (categories not counted)\n"));
 }
 
 TEST_CASE("check shows the part that each fit holds out") {

@@ -405,9 +405,12 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
                         : ". Remove these spaces") +
              "; or " + otherwise;
     case Undecided::Why::kPoint:
-      return start + "numbers in a form that is not read" + such + ". Write them as in -1234.5" +
-             (facts.csv ? ", or with the separators of data.csv.decimal and data.csv.thousands"
-                        : "") +
+      return start +
+             (facts.csv
+                  ? "numbers with other separators than data.csv.decimal and "
+                    "data.csv.thousands" +
+                        such + ". Write all numbers with the same separators"
+                  : "numbers in a form that is not read" + such + ". Write them as in -1234.5") +
              "; or " + otherwise;
     case Undecided::Why::kDate:
       return start + DateLabel(undecided, last);
