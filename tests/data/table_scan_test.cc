@@ -266,7 +266,7 @@ TEST_CASE("a scan for metrics notes training rows and missing weights") {
   for (const std::string& trained : {path, f.dir / "*.csv", f.dir.path()}) {
     f.job.data.train = {"/data/other.csv", trained};
     REQUIRE(notes().size() == 1);
-    CHECK_THAT(notes()[0], Says("the model was trained on rows of '" + path + "'; metrics of"));
+    CHECK_THAT(notes()[0], Says("the model was trained on rows of '" + path + "'; its metrics on"));
     CHECK(notes(false).empty());
   }
   for (const std::string& other : {f.dir / "x*.csv", f.dir / "t", f.dir / "*/*.csv"}) {

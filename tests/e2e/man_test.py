@@ -49,16 +49,16 @@ class ManTest(EspalierTest):
         text, _ = self.shown("man1/espalier-init.1")
         self.assertRegex(text, r"SYNOPSIS\n +espalier init \[OPTIONS\] TABLE\n")
         self.assertRegex(text, r"\n +TABLE +Training rows: ")
-        self.assertRegex(text, r"\n +--label TEXT\n +The column to predict\n")
+        self.assertRegex(text, r"\n +--label TEXT\n +Column to predict\n")
         self.assertRegex(text, r"\n +-h, --help\n +Print this help")
         text, _ = self.shown("man1/espalier-train.1")
-        self.assertRegex(text, r"\n +--workers N +Worker processes, 1 to 64 |"
-                               r"\n +--workers N\n +Worker processes, 1 to 64 ")
+        self.assertRegex(text, r"\n +--workers N +Number of worker processes, 1 to 64 |"
+                               r"\n +--workers N\n +Number of worker processes, 1 to 64 ")
         self.assertRegex(text, r"EXAMPLES\n +espalier train job\.yaml\n")
         text, _ = self.shown("man8/espalier-worker.8")
         self.assertRegex(text, r"SYNOPSIS\n +espalier-worker \[OPTIONS\]\n")
         text, _ = self.shown("man1/espalier.1")
-        self.assertRegex(text, r"EXIT STATUS\n +0 +success;")
+        self.assertRegex(text, r"EXIT STATUS\n +0 +success\n +1 ")
 
     def test_text_is_never_a_request_of_troff(self):
         text = man_pages.page("tool", "A tool\nUsage: tool [OPTIONS]\n\nOptions:\n"

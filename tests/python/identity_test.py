@@ -283,7 +283,7 @@ class YarnTest(daemons.EspalierTest):
                                         " '%s/.espalier/yarn/mnist/coordinator' is missing" %
                                         self.directory) as caught:
                 espalier.connect("yarn:mnist")
-            self.assertIn("made by `espalier yarn up mnist`", caught.exception.hint)
+            self.assertIn("user of `espalier yarn up mnist`", caught.exception.hint)
             kept = _yarn.Kept("mnist", self.path(".espalier", "yarn", "mnist"))
             os.makedirs(kept.folder)
             with open(kept.coordinator, "w") as f:
