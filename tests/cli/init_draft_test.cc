@@ -100,7 +100,8 @@ TEST_CASE("comments say what the preset does with the table") {
   CHECK_THAT(yaml(60), Catch::Contains("# one fit; default: 5 fits that hold out 1/5 of the rows"));
   CHECK_THAT(yaml(9000), Catch::Contains("# default: {fraction: 0.1}\n"));
   CHECK_THAT(yaml(30), Catch::Contains("# default: none, because there are few rows\n"));
-  CHECK_THAT(yaml(60), Catch::Contains("# train: {epochs: 50}             # for each fit; default"));
+  CHECK_THAT(yaml(60),
+             Catch::Contains("# train: {epochs: 50}             # for each fit; default"));
   directory.Write("d.csv", "a,y", [](int i) { return N(i % 13) + ".5," + N(i) + ".5"; });
   CHECK_THAT(directory.Draft("d.csv", "y").yaml, Catch::Contains("# model: {task: regression}"));
 }
