@@ -32,8 +32,8 @@ class JobCheckpoints {
   bool Due(const RootState& state);
   // Writes the state if it is due. REQUIRES: all members have this state.
   void WriteIfDue(const RootState& state);
-  // Waits for a write in progress and frees its memory. Call it before the state for Keep is
-  // encoded.
+  // Waits for a write in progress and frees its memory. Call it before the state for Keep, or the
+  // bundle, is encoded.
   void FinishWriting();
   // Writes the state at which the job stops, unless a checkpoint of the same or a later step
   // exists. Returns the directory that has it. `compared`: all members had agreed on the state. A

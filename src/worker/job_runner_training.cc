@@ -248,6 +248,7 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   document.accepted = member.accepted();
   document.async = r.async;
   const bundle::OutputWriter writer{WriterOf(order, self), order.incarnation, request_id_};
+  checkpoints_->FinishWriting();  // frees the memory that the bundle needs
   ESPALIER_ASSIGN_OR_RETURN(
       r.weights_sha256,
       WriteBundle<T>(*files_, std::move(document), shape, member.parameters(), trained.history,
