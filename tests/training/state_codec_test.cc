@@ -212,7 +212,7 @@ TEST_CASE("an encoded state has no spare memory") {
   StepMachine<float> machine(FullPlan());
   machine.Begin();
   const std::string bytes = EncodeState(machine.state());
-  CHECK(bytes.size() > 1000);
+  CHECK(bytes.size() > 500);
   CHECK(bytes.capacity() == bytes.size());
 }
 
