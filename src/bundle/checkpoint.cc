@@ -198,7 +198,8 @@ std::string EncodeCheckpoint(const CheckpointHeader& header, std::string_view st
   out += text;
   AppendRaw(&out, Crc32c(out.data(), out.size()));
   out += state;
-  return out += Sha256Hex(out);
+  out += Sha256Hex(out);  // `return out += ...` would copy the bytes
+  return out;
 }
 
 Result<CheckpointParts> ParseCheckpointPrefix(std::string_view prefix, uint64_t file_bytes) {
