@@ -263,56 +263,25 @@ bool ReadFormat(std::string_view format, Scanner& scan, Clock* clock) {
   return true;
 }
 
-constexpr std::array<std::string_view, 49> kDayFormats = {
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%d-%b-%Y",
-    "%d %b %Y",
-    "%b %d, %Y",
-    "%b %d %Y",
-    "%Y-%b-%d",
-    "%a, %d %b %Y",
-    "%d/%m/%y",
-    "%m/%d/%y",
-    "%d.%m.%y",
-    "%d-%b-%y",
-    "%d%b%Y",
-    "%Y-%m-%d",
-    "%Y/%m/%d",
-    "%d.%m.%Y",
-    "%d-%m-%y",
-    "%Y.%m.%d",
-    "%Y-%m",
-    "%Y/%m",
-    "%m/%Y",
-    "%b-%y",
-    "%b %Y",
-    "%d/%b/%Y",
-    "%d/%b/%y",
-    "%d %b %y",
-    "%b-%d-%Y",
-    "%b/%d/%Y",
-    "%Y %b %d",
-    "%Y/%b/%d",
-    "%Y_%m_%d",
-    "%Y:%m:%d",
-    "%Y %m %d",
-    "%d %m %Y",
-    "%y-%m-%d",
-    "%y/%m/%d",
-    "%d. %m. %Y",
-    "%d. %b %Y",
-    "%Y. %m. %d.",
-    "%a, %b %d, %Y",
-    "%a %b %d %Y",
-    "%a %b %d, %Y",
-    "%a %d %b %Y",
-    "%a %Y-%m-%d",
-    "%m-%Y",
-    "%b%Y",
-    "%Y\xE5\xB9\xB4%m\xE6\x9C\x88%d\xE6\x97\xA5"};
+constexpr std::array<std::string_view, 54> kDayFormats = {
+    "%d/%m/%Y",     "%m/%d/%Y",     "%d-%m-%Y",
+    "%m-%d-%Y",     "%d-%b-%Y",     "%d %b %Y",
+    "%b %d, %Y",    "%b %d %Y",     "%Y-%b-%d",
+    "%a, %d %b %Y", "%d/%m/%y",     "%m/%d/%y",
+    "%d.%m.%y",     "%d-%b-%y",     "%d%b%Y",
+    "%Y-%m-%d",     "%Y/%m/%d",     "%d.%m.%Y",
+    "%d-%m-%y",     "%Y.%m.%d",     "%Y-%m",
+    "%Y/%m",        "%m/%Y",        "%b-%y",
+    "%b %Y",        "%d/%b/%Y",     "%d/%b/%y",
+    "%d %b %y",     "%b-%d-%Y",     "%b/%d/%Y",
+    "%Y %b %d",     "%Y/%b/%d",     "%Y_%m_%d",
+    "%Y:%m:%d",     "%Y %m %d",     "%d %m %Y",
+    "%y-%m-%d",     "%y/%m/%d",     "%d. %m. %Y",
+    "%d. %b %Y",    "%Y. %m. %d.",  "%a, %b %d, %Y",
+    "%a %b %d %Y",  "%a %b %d, %Y", "%a %d %b %Y",
+    "%a %Y-%m-%d",  "%m-%Y",        "%b%Y",
+    "%b-%Y",        "%Y-%b",        "%b/%Y",
+    "%b/%y",        "%b, %Y",       "%Y\xE5\xB9\xB4%m\xE6\x9C\x88%d\xE6\x97\xA5"};
 // A day of digits alone may have any meaning, so only a time makes it a date.
 constexpr std::string_view kBareDay = "%Y%m%d";
 // Formats with the time before the year, as of ctime and date.
@@ -475,6 +444,7 @@ std::vector<std::string> NumberFormatsOf(std::string_view text) {
       "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S", "%Y%m%d%H%M%S%f", "%d%m%Y", "%m%d%Y"};
   constexpr std::array<size_t, 6> kSizes = {10, 12, 14, 17, 8, 8};
   std::vector<std::string> found;
+  if (text.size() < 7 || text.size() > 17) return found;
   const auto year = [](std::string_view digits) {
     int64_t value = 0;
     return Scanner(digits).Digits(4, 1900, 2199, &value);
