@@ -17,12 +17,26 @@ constexpr int64_t kDifferentLabelsMin = 10;
 
 // Returns a text that represents a whole value in limited memory: a long value by its beginning and
 // its hash.
+constexpr size_t kLongestKey = 64;  // a text of this size is its own key
 std::string KeyOf(std::string_view text) {
-  constexpr size_t kLongest = 64, kBegin = 48;
-  if (text.size() <= kLongest) return std::string(text);
+  constexpr size_t kBegin = 48;
+  if (text.size() <= kLongestKey) return std::string(text);
   const uint64_t hash = spec::HashOfText(std::string(text));
   return std::string(text.substr(0, kBegin)) + '\0' + std::to_string(hash) + '\0' +
          std::to_string(text.size());
+}
+
+// Reads a number of one to three digits, which cannot be a date or an address. Most numbers of wide
+// tables are of this form.
+bool ReadShortWhole(std::string_view text, double* value) {
+  if (text.empty() || text.size() > 3) return false;
+  int number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return false;
+    number = number * 10 + (c - '0');
+  }
+  *value = number;
+  return true;
 }
 
 bool IsWord(std::string_view text) { return text.size() > 1 && BooleanWord(text).has_value(); }
@@ -171,7 +185,8 @@ void ColumnSample::AddText(std::string_view text, const DateFormat* format, int6
 
 void ColumnSample::NoteValue(std::string_view text) {
   if (values_ == 0) first_ = KeyOf(text);
-  constant_ = constant_ && KeyOf(text) == first_;
+  if (!constant_) return;
+  constant_ = text.size() <= kLongestKey ? text == first_ : KeyOf(text) == first_;
 }
 
 void ColumnSample::CountNumber(double value) {
@@ -210,30 +225,33 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   rows_ += times;
   text = Trimmed(text);
   double value = 0;
-  const NumberKind kind = rules.ParseNumber(text, &value);
+  const bool brief = format == nullptr && rules.plain() && ReadShortWhole(text, &value);
+  const NumberKind kind = brief ? NumberKind::kNumber : rules.ParseNumber(text, &value);
   if (kind == NumberKind::kNull) return;
   NoteValue(text);
   values_ += times;
-  if (kind == NumberKind::kNotNumber || IsAddress(text) ||
+  if (kind == NumberKind::kNotNumber || (!rules.has_points() && IsAddress(text)) ||
       (format != nullptr && format->Parse(text))) {
     return AddText(text, format, times);
   }
+  const bool repeated = numbers_ > 0 && value == last_;
   counts_ = counts_ && times == 1 && (begins_ ? value == std::floor(value) : value == last_ + 1);
   begins_ = false;
   last_ = value;
   low_ = numbers_ == 0 ? value : std::min(low_, value);
   high_ = numbers_ == 0 ? value : std::max(high_, value);
-  large_ += IsBeyondDoubles(text, value) ? times : 0;
   numbers_ += times;
   CountNumber(value);
+  if (!repeated && different_numbers_.size() <= kWholeClassesMax) different_numbers_.insert(value);
+  if (!repeated && all_numbers_) all_numbers_->insert(value);
+  booleans_ += kind == NumberKind::kNumber && (value == 0 || value == 1) ? times : 0;
+  if (brief) return;
+  large_ += IsBeyondDoubles(text, value) ? times : 0;
   whole_ = whole_ && value == std::floor(value);
-  if (different_numbers_.size() <= kWholeClassesMax) different_numbers_.insert(value);
-  if (all_numbers_) all_numbers_->insert(value);
   if (kind != NumberKind::kNumber) return;
   days_ += IsDayNumber(value) ? times : 0;
   months_ += IsMonthNumber(value) ? times : 0;
   for (std::string& one : NumberFormatsOf(text)) moments_[std::move(one)] += times;
-  booleans_ += value == 0 || value == 1 ? times : 0;
 }
 
 void ColumnSample::AddNumbers(int64_t count, double low, double high) {

@@ -276,11 +276,6 @@ CsvReader::Outcome CsvReader::TakeRecord(size_t line_end, size_t next) {
   return Outcome::kRecord;
 }
 
-void CsvReader::EndField() {
-  if (ends_.size() <= fields_) ends_.resize(2 * fields_ + 64);
-  ends_[fields_++] = static_cast<uint32_t>(scratch_.size() - kReadable);
-}
-
 bool CsvReader::TakeQuotedField(size_t limit, size_t* p) {
   if (escape_ < 0) return TakeUnescapedField(limit, p);
   const char* d = data();
@@ -333,6 +328,11 @@ bool CsvReader::TakeUnescapedField(size_t limit, size_t* p) {
   return true;
 }
 
+bool CsvReader::IsQuoteAfterBlanks(size_t p, size_t limit) const {
+  while (p < limit && IsBlank(data()[p]) && data()[p] != options_.delimiter) ++p;
+  return p < limit && data()[p] == options_.quote && options_.quote != spec::CsvOptions::kNoQuote;
+}
+
 CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end) {
   // scratch_ gets kReadable bytes, then the fields without quotes, with one byte between fields.
   scratch_.assign(kReadable, '\0');
@@ -359,9 +359,7 @@ CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end
         while (p < limit && !IsBlank(d[p]) && d[p] != '\n') ++p;
       } else {
         const char delimiter = options_.delimiter;
-        while (p < limit && IsBlank(d[p]) && d[p] != delimiter) ++p;
-        const bool opens = p > run && p < limit && d[p] == options_.quote;
-        if (opens && options_.quote != spec::CsvOptions::kNoQuote) {
+        if (p < limit && IsBlank(d[p]) && IsQuoteAfterBlanks(p, limit)) {
           return *end = p, Quoted::kBlanksBefore;
         }
         while (p < limit && d[p] != delimiter && d[p] != '\n') ++p;

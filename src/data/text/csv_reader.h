@@ -104,10 +104,16 @@ class CsvReader final : public RecordReader {
   // Takes a quoted field. *p is at its opening quote. False: the field is still open at the limit.
   bool TakeQuotedField(size_t limit, size_t* p);
   bool TakeUnescapedField(size_t limit, size_t* p);  // the options have no escape
+  // Returns whether the blanks at `p` are before an opening quote.
+  bool IsQuoteAfterBlanks(size_t p, size_t limit) const;
   Quoted SplitLines(size_t* line_end, size_t* next, int64_t bytes_max);
   // Splits a line that contains the escape, for options without a quote.
   Outcome TakeEscaped(size_t line_end, size_t next);
-  void EndField();
+  // Ends the field at the end of scratch_. Inline, because a record has many.
+  void EndField() {
+    if (ends_.size() <= fields_) ends_.resize(2 * fields_ + 64);
+    ends_[fields_++] = static_cast<uint32_t>(scratch_.size() - kReadable);
+  }
   Outcome TakeQuoted(size_t line_end, size_t next);
   Outcome TakeOpenQuote(size_t line_end, size_t next);
   Outcome TakeNext();
