@@ -25,10 +25,11 @@ struct WarningFacts {
 //   label      one class has at least 99 % of the training rows
 //   duplicates at least 1 % of the training rows repeat another one; at least 1 % of the validation
 //              rows are training rows too. By the rows of RowCounts, features and label
-//   leak       a number or a category, null included, or the presence of a date alone predicts the label in 99 % of the probed rows, with at
-//              most a tenth of the errors that the most frequent class makes. Along a number, the
-//              label changes at most a third as often as in a random order. For a regression, a
-//              number whose correlation with the label has a square of at least 0.995
+//   leak       a number or a category, null included, alone predicts the label in 99 % of the
+//              probed rows, with at most a tenth of the errors that the most frequent class makes.
+//              The same for a date, of which only the presence counts. Along a number, the label
+//              changes at most a third as often as in a random order. For a regression, a number
+//              whose correlation with the label has a square of at least 0.995
 //   time       a date column orders the rows, and validation rows are drawn at random, by the share
 //              of data.validation or as folds
 inline constexpr int64_t kWarnedRowsMin = 100;

@@ -64,7 +64,8 @@ struct WrittenNumber {
 // Returns whether the text is an IPv4 address: four numbers from 0 to 255. Four groups of three
 // digits also have the form of a number with thousands separators.
 bool IsAddress(std::string_view text);
-// Returns the text with ASCII digits, blanks and hyphens in place of characters that look like them.
+// Returns the text with ASCII digits, blanks and hyphens in place of characters that look like
+// them.
 std::string WithPlainSigns(std::string_view text);
 // Reads a text that is not a number by default. False: it is not a number in any of these ways
 // either.
