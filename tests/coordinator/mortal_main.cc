@@ -69,7 +69,7 @@ void Wrap(OpenedJournal& opened) {
   if (!when.starts_with("replay ")) return;
   opened.replaying = [when, replaying = opened.replaying](JobId job,
                                                           const cluster::JournalEntry* entry) {
-    replaying(job, entry);
+    if (replaying) replaying(job, entry);
     const auto* accepted = entry == nullptr ? nullptr : std::get_if<cluster::JobAccepted>(entry);
     const bool fatal = accepted != nullptr && accepted->submission.packed_input != nullptr;
     if (fatal && when.ends_with(" " + std::to_string(job.value))) Die(when);

@@ -193,15 +193,17 @@ class CoordinatorRestartTest(EspalierTest):
             cluster.flags + cluster.coordinator_flags)
         return dying.wait(timeout=60)
 
-    def three_jobs(self, state):
-        """Returns a cluster with a dead coordinator. job-1 and job-2 train, and job-3 waits."""
-        cluster = Cluster(self, workers=2, state=state)
+    def three_jobs(self, state, flags=()):
+        """Returns a cluster with a dead coordinator. job-2 trains, the others do or wait."""
+        cluster = Cluster(self, workers=1, state=state, flags=flags)
         one = {"min": 1, "max": 1}
-        cluster.submit(self.job("first", dict(self.spec, workers=one)))
+        self.spec["workers"] = one
+        cluster.submit(self.job("first", self.spec))
+        cluster.wait_for_training("job-1")
+        cluster.start_worker("node-2")
         cluster.submit(self.job("bad", dict(self.long_spec(self.csv), workers=one)))
-        for job in ("job-1", "job-2"):
-            cluster.wait_for_training(job)
-        cluster.submit(self.job("late", self.classes_spec(self.csv)))
+        cluster.wait_for_training("job-2")
+        cluster.submit(self.job("late", dict(self.classes_spec(self.csv), workers={"min": 2})))
         cluster.kill_coordinator()
         return cluster
 
@@ -218,6 +220,7 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertEqual(self.start_to_die(cluster, "SIGABRT"), -signal.SIGABRT)
         # Would die again if it read the job.
         cluster.start_coordinator(cluster.address, os.path.join(TESTING, "mortal-coordinator"))
+        del self.environment["ESPALIER_MORTAL"]
         kept = self.path("state/set-aside-job-2")
         self.assertIn("job-2 is set aside", cluster.log("coordinator"))
         self.assertIn(kept, cluster.log("coordinator"))
@@ -228,7 +231,6 @@ class CoordinatorRestartTest(EspalierTest):
         self.assert_like_quiet(cluster, "job-1", cluster.result("watch", "job-1"))
         self.assertEqual(cluster.result("watch", "job-3")["status"], "SUCCEEDED")
         cluster.kill_coordinator()
-        del self.environment["ESPALIER_MORTAL"]
         cluster.restart_coordinator()
         self.assert_set_aside(cluster)
         self.assertEqual(cluster.log("coordinator").count("is set aside"), 1)
@@ -284,6 +286,20 @@ class CoordinatorRestartTest(EspalierTest):
             cluster.restart_coordinator()
             self.assertEqual(cluster.status("job-1")["state"], "SUCCEEDED")
             self.assertEqual(len(self.evaluations(cluster, "job-1")), EPOCHS)
+
+    @pytest.mark.long
+    def test_a_job_is_set_aside_with_a_state_directory_on_hdfs(self):
+        with Hdfs.start(block_size=1 << 20) as hdfs:
+            cluster = self.three_jobs(hdfs.uri + "/espalier/state",
+                                      flags=["--hadoop-conf-dir", hdfs.conf_dir])
+            self.assertEqual(self.start_to_die(cluster, "SIGKILL"), -signal.SIGKILL)
+            for how in ("SIGSEGV", "SIGABRT"):
+                self.assertEqual(self.start_to_die(cluster, how), -getattr(signal, how))
+            cluster.start_coordinator(cluster.address, os.path.join(TESTING, "mortal-coordinator"))
+            del self.environment["ESPALIER_MORTAL"]
+            self.assert_set_aside(cluster)
+            self.assertIn("/espalier/state/set-aside-job-2", cluster.log("coordinator"))
+            self.assertEqual(cluster.result("watch", "job-3")["status"], "SUCCEEDED")
 
     def test_a_second_coordinator_on_a_local_state_directory_is_refused(self):
         cluster = Cluster(self, workers=0, state=self.path("state"))
