@@ -338,7 +338,6 @@ struct MergeWork {
   std::shared_ptr<const spec::InputPlan> input;
   ShardResults shards;  // results in shard order; one has the sums of all (spec::ShardSums)
   spec::StorageTokens tokens = {};
-  std::string owner = {};  // of the job; empty: none
   std::variant<ProfileMerge, ScoreMerge> work = {};
   const ProfileMerge* profile() const { return std::get_if<ProfileMerge>(&work); }
   const ScoreMerge* score() const { return std::get_if<ScoreMerge>(&work); }

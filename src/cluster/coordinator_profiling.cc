@@ -87,8 +87,7 @@ void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
                  .job_yaml = submission.job_yaml,
                  .input = submission.input,
                  .shards = all.results.Take(),
-                 .tokens = submission.tokens,
-                 .owner = submission.owner};
+                 .tokens = submission.tokens};
   if (const ScoringSubmission* scoring = submission.scoring()) {
     work.work =
         ScoreMerge{submission.client_request_id, scoring->model_sha256, all.results.TakeTotals()};

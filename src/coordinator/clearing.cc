@@ -60,8 +60,8 @@ void Clearing::Continue() {
     waiting_.erase(best);
     working_ = true;
   }
-  const cluster::ClearWork work = next.work;
-  hooks_.submit(work, [this, item = std::move(next)] { Work(item); });
+  const spec::JobKind kind = next.work.kind;
+  hooks_.submit(kind, [this, item = std::move(next)] { Work(item); });
 }
 
 bool Clearing::open() const {

@@ -1,6 +1,6 @@
 // Removes the leftovers of ended jobs next to their outputs (bundle/output.h, scoring/staging.h),
-// one job after the other. For scoring jobs it does so on the merge pool, after the merge of that
-// job. So no merge of that job puts an output in place in the meantime. Other merges may run.
+// one job after the other. For scoring jobs it does so on the merge thread, after the merge of that
+// job. So no merge puts an output in place in the meantime. Other merges may run in between.
 //
 //   Outcome                         Next step
 //   failure                         retries soon, for some seconds: workers that have to stop may
@@ -40,9 +40,9 @@ class Clearing {
  public:
   struct Hooks {
     std::function<int64_t()> now_ms;
-    // Passes work for a job to the pool for its kind. Work for one job runs in order.
-    std::function<void(const cluster::ClearWork&, std::function<void()>)> submit;
-    // Clears a job, on a thread of that pool.
+    // Passes work to the thread for jobs of this kind, in order.
+    std::function<void(spec::JobKind, std::function<void()>)> submit;
+    // Clears a job, on that thread.
     std::function<Status(const cluster::ClearWork&)> clear;
     std::function<void(const cluster::ClearWork&)> over;  // cleared or given up
   };

@@ -20,7 +20,6 @@ constexpr int64_t kShutdownLimitMs = 2000;  // limit for open calls to end
 constexpr int64_t kTicksAnInterval = 4;
 constexpr int64_t kStatusIntervalMs = 5000;
 constexpr int kTokenThreads = 4, kFenceThreads = 4;
-constexpr int kMergeThreads = 2;  // one for each group, so the work for one job runs in order
 constexpr int64_t kWorkersACertificate = 8;  // minimum that may attach
 
 int64_t SystemUs() {
@@ -139,7 +138,7 @@ CoordinatorDaemon::CoordinatorDaemon(const config::CoordinatorOptions& options,
             EndSubmission(std::move(submission), std::move(callers));
           })),
       pool_(std::make_unique<JobPool>(1)),
-      merging_(std::make_unique<FairPool>(kMergeThreads)),
+      merging_(std::make_unique<JobPool>(1)),
       keeping_tokens_(std::make_unique<FairPool>(kTokenThreads)),
       fencing_(std::make_unique<FairPool>(kFenceThreads)) {
   if (journal.replayed) journal.replayed();

@@ -154,7 +154,7 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
   // Destroyed first, because their work posts to the members above.
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<JobPool> pool_;
-  std::unique_ptr<FairPool> merging_;
+  std::unique_ptr<JobPool> merging_;
   std::unique_ptr<FairPool> keeping_tokens_;
   std::unique_ptr<FairPool> fencing_;
 };

@@ -24,15 +24,6 @@ std::set<std::string> Groups(const std::string& owner, const std::string& file_s
   return groups;
 }
 
-// Returns the groups of a merge, or of the clearing of a scoring job. Jobs of a plain-text cluster
-// have no owner. The submitter's address could not replace it: it is not kept in the journal, and
-// all users of one gateway host have the same.
-std::set<std::string> MergeGroups(JobId job, const std::string& owner) {
-  std::set<std::string> groups = {ToString(job)};
-  if (!owner.empty()) groups.insert("owner " + owner);
-  return groups;
-}
-
 }  // namespace
 
 void CoordinatorDaemon::OnPool(JobPool& pool, std::function<void()> work) {
@@ -55,9 +46,7 @@ void CoordinatorDaemon::OnPool(FairPool& pool, std::set<std::string> groups,
 void CoordinatorDaemon::StartMerge(cluster::MergeWork work) {
   auto wanted = std::make_shared<std::atomic<bool>>(true);
   if (work.score() != nullptr) wanted_[work.job] = wanted;
-  std::set<std::string> groups = MergeGroups(work.job, work.owner);
-  auto shared = std::make_shared<cluster::MergeWork>(std::move(work));
-  OnPool(*merging_, std::move(groups), [this, wanted, shared = std::move(shared)] {
+  OnPool(*merging_, [this, wanted, shared = std::make_shared<cluster::MergeWork>(std::move(work))] {
     const JobId job = shared->job;
     const Generation generation = shared->generation;
     const storage::StorageOptions storage = WithTokens(storage_, shared->tokens);
@@ -97,9 +86,9 @@ void CoordinatorDaemon::StartCheck(cluster::CheckWork work) {
 Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
   Clearing::Hooks hooks;
   hooks.now_ms = [this] { return NowMs(); };
-  hooks.submit = [this](const cluster::ClearWork& cleared, std::function<void()> work) {
-    if (cleared.kind == spec::JobKind::kTrain) return OnPool(*fencing_, {}, std::move(work));
-    OnPool(*merging_, MergeGroups(cleared.job, {}), std::move(work));
+  hooks.submit = [this](spec::JobKind kind, std::function<void()> work) {
+    if (kind == spec::JobKind::kTrain) return OnPool(*fencing_, {}, std::move(work));
+    OnPool(*merging_, std::move(work));
   };
   hooks.clear = [this](const cluster::ClearWork& work) {
     storage::StorageOptions storage = WithTokens(PatienceOfIntake(storage_), work.tokens);

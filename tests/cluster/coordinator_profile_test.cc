@@ -46,7 +46,6 @@ class Profiling {
     Submission submission;
     submission.client_request_id = "r";
     submission.output = "/out";
-    submission.owner = "anna";
     submission.input = input;
     core_.Step(Submit{{1}, submission}, 1);
   }
@@ -92,14 +91,6 @@ ShardResults Merged(Profiling* profiling, bool backwards,
   REQUIRE(actions.work.size() == 1);
   REQUIRE(actions.work[0].shards.size() == kShards);
   return actions.work[0].shards;
-}
-
-TEST_CASE("a merge names the owner of its job") {
-  Profiling profiling(1'200'000);
-  CoordinatorActions actions;
-  for (int32_t i = 0; i < kShards; ++i) actions = profiling.Tell(Profiling::Shard(i));
-  REQUIRE(actions.work.size() == 1);
-  CHECK(actions.work[0].owner == "anna");
 }
 
 TEST_CASE("samples of shards in any order merge and are held once") {

@@ -14,7 +14,7 @@ class ClearingByHand {
   ClearingByHand()
       : clearing_(
             {.now_ms = [this] { return now_ms_; },
-             .submit = [this](const auto&, auto work) { pool_.push_back(std::move(work)); },
+             .submit = [this](spec::JobKind, auto work) { pool_.push_back(std::move(work)); },
              .clear =
                  [this](const cluster::ClearWork& work) {
                    tried_.push_back(work.job.value);

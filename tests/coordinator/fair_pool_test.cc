@@ -32,24 +32,6 @@ TEST_CASE("the work of one group leaves threads to others") {
   for (int i = 0; i < 100; ++i) CHECK(ended.PopFor(kPatience).has_value());
 }
 
-TEST_CASE("with two threads, each group has its work done in order") {
-  std::promise<void> storage_answers;
-  const std::shared_future<void> answer = storage_answers.get_future().share();
-  Queue<int> of_ann, of_bob;
-  FairPool pool(2);
-  for (int i = 0; i < 10; ++i) {
-    pool.Submit({"job-" + std::to_string(i), "owner ann"}, [&, i] {
-      answer.wait();
-      of_ann.Push(i);
-    });
-  }
-  for (int i = 0; i < 10; ++i) pool.Submit({"job-77", "owner bob"}, [&, i] { of_bob.Push(i); });
-  for (int i = 0; i < 10; ++i) CHECK(of_bob.PopFor(kPatience) == i);
-  CHECK(of_ann.size() == 0);
-  storage_answers.set_value();
-  for (int i = 0; i < 10; ++i) CHECK(of_ann.PopFor(kPatience) == i);
-}
-
 TEST_CASE("a pool runs its waiting work before it ends") {
   int ran = 0;
   {
