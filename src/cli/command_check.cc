@@ -376,7 +376,7 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
   ESPALIER_RETURN_IF_ERROR(training::CheckHeldOutRows(plan));
   const bool wide = spec.model.precision == spec::Precision::kFloat64;
   report->model_bytes =
-      static_cast<int64_t>(training::PlanMemory(plan, {}, wide ? 8 : 4).model_bytes);
+      static_cast<int64_t>(training::PlanMemory(plan, {.encoded = 2}, wide ? 8 : 4).model_bytes);
   if (profile.validation_rows + profile.test_rows > 0 || report->folds > 0) {
     report->evaluation_bytes =
         report->leaves * plan.EvaluationNumbersMax() * static_cast<int64_t>(sizeof(double));

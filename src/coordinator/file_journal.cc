@@ -192,7 +192,7 @@ Result<std::vector<cluster::JournalEntry>> FileJournal::Begin(int64_t now_us, Re
     auto past = Load(replay);
     if (past.status().code() == StatusCode::kNotFound && attempt < kAttempts) continue;
     ESPALIER_RETURN_IF_ERROR(past.status());
-    ESPALIER_RETURN_IF_ERROR(replay.SetAside(&*past));
+    replay.SetAside(&*past);
     ESPALIER_RETURN_IF_ERROR(Rewrite(*past));
     return past;
   }

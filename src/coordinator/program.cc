@@ -13,6 +13,7 @@
 #include <string>
 
 #include "src/base/log.h"
+#include "src/base/memory.h"
 #include "src/base/program_path.h"
 #include "src/base/service_manager.h"
 #include "src/coordinator/daemon.h"
@@ -124,10 +125,13 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   OpenLog("espalier-coordinator", options.log_level, Variable("JOURNAL_STREAM"));
   for (const std::string& note : flags->notes) LogWarning(note);
   if (Status s = CoordinatorDaemon::Check(options); !s.ok()) return Complain(s);
-  auto journal = OpenJournal(options.state_directory, StorageOf(options), NowUs());
+  auto journal = CatchOutOfMemory(
+      [&] { return OpenJournal(options.state_directory, StorageOf(options), NowUs()); });
   if (!journal.ok()) return Complain(journal.status());
   if (wrap) wrap(*journal);
-  auto daemon = CoordinatorDaemon::Make(options, *std::move(journal));
+  // A failed allocation is not a crash at a job (replay_crashes.h).
+  auto daemon = CatchOutOfMemory(
+      [&] { return CoordinatorDaemon::Make(options, *std::move(journal)); });
   if (!daemon.ok()) return Complain(daemon.status());
   if (flags->exit_with_parent && !TieToParent(parent)) {
     return Complain(Cancelled("the parent process has ended"));

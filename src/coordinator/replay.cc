@@ -64,19 +64,19 @@ Result<std::optional<cluster::JournalEntry>> Replay::Decode(const rpc::EntryHead
   return entry;
 }
 
-Status Replay::SetAside(std::vector<cluster::JournalEntry>* past) {
+void Replay::SetAside(std::vector<cluster::JournalEntry>* past) {
   for (const auto& [job, records] : raw_) {
     const std::string path = directory_ + "/set-aside-" + ToString(job);
-    ESPALIER_RETURN_IF_ERROR(Keep(job, path));
+    const Status kept = Keep(job, path);
     const std::string why =
         "reading the job's entries in the journal crashed two starts of the coordinator. Submit "
-        "the job again, and report the fault with the coordinator's log. The entries are in " +
-        path + ", in the coordinator's state directory.";
+        "the job again, and report the fault with the coordinator's log. " +
+        (kept.ok() ? "The entries are in " + path + ", in the coordinator's state directory."
+                   : "The entries could not be kept: " + kept.ToString());
     if (crashes_->Of(job).times >= kNothingCrashes) past->push_back(Unread(job));
     past->push_back(cluster::JobSetAside{job, why});
     LogError(ToString(job) + " is set aside: " + why);
   }
-  return Status::Ok();
 }
 
 // Keeps the file of an earlier start, which has the complete entries.

@@ -7,8 +7,9 @@
 //                      left out, and the generations with it, so that no output is cleared away
 //   3 or more          nothing except its number
 //
-// The core fails a set-aside job like any other: it answers workers and clients, keeps the request
-// id, clears away what the job wrote, and revokes its tokens. The journal is rewritten before the
+// The core fails a set-aside job like any other: it answers workers and clients, and after two
+// crashes it also keeps the request id, clears away what the job wrote, and revokes its tokens. After
+// more crashes these are unknown. The journal is rewritten before the
 // replay continues, so the job stays set aside at all later starts and in all later versions. A
 // later version does not try the job again: its user has seen that the job failed, and its output
 // may belong to another job.
@@ -41,8 +42,8 @@ class Replay {
  public:
   Replay(std::string directory, std::shared_ptr<const storage::FileSystem> files);
 
-  // Counts crashes from now on. Creates the directory if it does not exist. REQUIRES: this
-  // coordinator owns the journal.
+  // Counts crashes from now on. Creates the directory if it does not exist. If two coordinators
+  // start in one directory at the same time, some crashes may not count.
   void Begin();
   // Returns the entry of a record, after comparing its checksum. None: the job is set aside, and
   // its outline does not hold the entry.
@@ -51,8 +52,9 @@ class Replay {
   // Returns whether a job is set aside, of those read so far.
   bool sets_aside() const { return !raw_.empty(); }
   // Writes the files of the set-aside jobs, and adds the entries that fail these jobs to the
-  // journal's entries. The caller then rewrites the journal.
-  Status SetAside(std::vector<cluster::JournalEntry>* past);
+  // journal's entries. The caller then rewrites the journal. A file that cannot be written does not
+  // stop the start.
+  void SetAside(std::vector<cluster::JournalEntry>* past);
   // CoordinatorCore::Replaying.
   void At(JobId job, const cluster::JournalEntry* entry);
   // Forgets the crashes, because the core has replayed all entries.

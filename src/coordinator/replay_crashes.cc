@@ -62,6 +62,7 @@ void OnCrash(int signal, siginfo_t* info, void*) {
   const bool own = !sent || info->si_pid == getpid();
   const uint64_t job = replayed_job;
   if (job != 0 && own && gettid() == thread) WriteLine(job);
+  replayed_job = 0;  // in a container, process 1 may survive the first signal of abort()
   if (sent) raise(signal);
 }
 

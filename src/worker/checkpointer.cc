@@ -55,7 +55,7 @@ void Checkpointer::Run() {
     if (written.ok()) {
       LogInfo("checkpoint " + *written);
     } else {
-      LogWarning(written.status().ToString() + "; training continues");
+      LogWarning(written.status().Wrap(directory_).ToString() + "; training continues");
     }
     order.reset();
     busy_ = false;
