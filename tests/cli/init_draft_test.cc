@@ -178,7 +178,7 @@ TEST_CASE("a column that needs a decision is left out with the reason") {
   });
   const JobDraft draft = directory.Draft("t.csv", "y");
   CHECK_THAT(draft.yaml, Catch::Contains("features: {exclude: [when, rate]") &&
-                             Catch::Contains("# left out: column 'rate' holds numbers written"));
+                             Catch::Contains("# left out: column 'rate' holds numbers with"));
   CHECK_THAT(draft.description, Catch::Contains("note: left out: column 'when' holds dates"));
   for (size_t at = 0; at < draft.yaml.size();) {
     const size_t end = draft.yaml.find('\n', at);

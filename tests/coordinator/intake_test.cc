@@ -77,7 +77,10 @@ struct Desk {
 spec::SubmitRequest Request(const std::string& name, const std::string& place = "") {
   const fs::path directory = fs::path(std::getenv("TEST_TMPDIR")) / "intake";
   fs::create_directories(directory);
-  std::ofstream(directory / "in.csv") << "y,x\n0,1\n1,2\n";
+  // Other requests may be reading the file.
+  if (!fs::exists(directory / "in.csv")) {
+    std::ofstream(directory / "in.csv") << "y,x\n0,1\n1,2\n";
+  }
   return {.version = "1",
           .client_request_id = name,
           .job_yaml = "name: " + name +
