@@ -130,8 +130,8 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   if (!journal.ok()) return Complain(journal.status());
   if (wrap) wrap(*journal);
   // A failed allocation is not a crash at a job (replay_crashes.h).
-  auto daemon = CatchOutOfMemory(
-      [&] { return CoordinatorDaemon::Make(options, *std::move(journal)); });
+  auto daemon =
+      CatchOutOfMemory([&] { return CoordinatorDaemon::Make(options, *std::move(journal)); });
   if (!daemon.ok()) return Complain(daemon.status());
   if (flags->exit_with_parent && !TieToParent(parent)) {
     return Complain(Cancelled("the parent process has ended"));
