@@ -161,7 +161,8 @@ Status AsyncTrainer<T>::CheckOrder(const Letter& order) const {
   const bool levels = header[kLetterTask] == static_cast<double>(training::AsyncTask::kLevel);
   const bool evaluates =
       header[kLetterTask] == static_cast<double>(training::AsyncTask::kEvaluation) &&
-      (set == static_cast<double>(spec::FileRole::kValidation) ||
+      (set == static_cast<double>(spec::FileRole::kTrain) ||
+       set == static_cast<double>(spec::FileRole::kValidation) ||
        set == static_cast<double>(spec::FileRole::kTest));
   const bool computes = header[kLetterTask] == static_cast<double>(training::AsyncTask::kGradient);
   fits = fits && (levels || evaluates || computes);
@@ -172,7 +173,7 @@ Status AsyncTrainer<T>::CheckOrder(const Letter& order) const {
   if (fits) return Status::Ok();
   return FailedPrecondition("order " + std::to_string(order.number) + " of " +
                             exchange_.NameOf(exchange_.holder()) +
-                            " is none; is it of the same version?");
+                            " is invalid. Use the same version of the programs on all workers");
 }
 
 template <typename T>

@@ -364,7 +364,7 @@ TEST_CASE("an undecided column names the keys that settle it") {
              Catch::Contains("data.csv.thousands: ',' or data.csv.decimal: ','"));
   CHECK_THAT(fault({"02/03/2024"}, true),
              Catch::Contains("date_format") && Catch::Contains("'%d/%m/%Y' or '%m/%d/%Y'"));
-  CHECK_THAT(fault({"5kg"}, true), Catch::Contains("type: categorical"));
+  CHECK_THAT(fault({"5kg"}, true), Catch::Contains("make the column a category"));
   CHECK_THAT(fault({"20240229235958", "20240301070100"}, true),
              Catch::Contains("'%Y%m%d%H%M%S'") && Catch::Contains("found '20240229235958'"));
   CHECK_THAT(fault({"0,731"}, true),

@@ -277,7 +277,7 @@ TEST_CASE("a scan for metrics notes training rows and missing weights") {
   f.schema = {{"a", "b", "y", "w"}, {0, 1}, {2}};
   f.schema.weight = 3;
   REQUIRE(notes().size() == 1);
-  CHECK_THAT(notes()[0], Says("the rows have no column 'w' with weights ... each counts 1"));
+  CHECK_THAT(notes()[0], Says("the rows have no column 'w' of weights ... each row has weight 1"));
 }
 
 // Returns whether a message names a key of a training job.

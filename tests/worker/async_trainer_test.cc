@@ -237,6 +237,7 @@ TEST_CASE("averages, clipping, schedules and early stopping apply") {
         spec::EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.05};
   };
   const std::vector<Ended> ended = Cluster(c, 2).Run();
+  INFO(ended[0].end.status().ToString());
   REQUIRE(ended[0].end.ok());
   CHECK(ended[0].end->finish->stopped_because == "early stopping");
   CHECK(ended[1].end->finish->steps == ended[0].end->finish->steps);
