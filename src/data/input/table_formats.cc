@@ -22,6 +22,10 @@ constexpr int kLooksAtOnce = 16;  // each mostly waits for a remote file system
 // Limit for the directories above a file. A path has fewer.
 constexpr int kAncestorsMax = 256;
 
+// Files in each partition of a Hudi table, by the format of these files.
+constexpr const char* kHudiPartition = ".hoodie_partition_metadata";
+constexpr const char* kHudiParquetPartition = ".hoodie_partition_metadata.parquet";
+
 struct Table {
   std::string directory, kind, marker;
 };
@@ -143,6 +147,12 @@ class Search {
       if (info.ok() && info->is_directory) names.emplace_back(name);
       if (!info.ok() && Unreachable(info.status())) return info.status();
     }
+    // A partition that was copied out of a table still has this file.
+    for (const char* name : {kHudiPartition, kHudiParquetPartition}) {
+      const auto info = files_.Stat(storage::JoinPath(directory, name));
+      if (info.ok() && !info->is_directory) names.emplace_back(name);
+      if (!info.ok() && Unreachable(info.status())) return info.status();
+    }
     return LookIn(directory, names);
   }
 
@@ -150,7 +160,7 @@ class Search {
                                       const std::vector<std::string>& names) const {
     for (const std::string& name : names) {
       if (name == "_delta_log") return Made(directory, "a Delta table", name);
-      if (name == ".hoodie" || name.starts_with(".hoodie_partition_metadata"))
+      if (name == ".hoodie" || name.starts_with(kHudiPartition))
         return Made(directory, "a Hudi table", name);
       if (name == "_spark_metadata") return Made(directory, "the output of a Spark stream", name);
       if (IsAcidName(name)) return Made(directory, "a transactional (ACID) table of Hive", name);

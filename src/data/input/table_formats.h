@@ -2,8 +2,9 @@
 // tables. Their files contain deleted and superseded rows, so they are not read as plain files.
 //
 // A table is recognized by names in the directories above each file, up to the root of the file
-// system: `_delta_log`, `.hoodie`, `metadata` with an Iceberg file inside, and the directories
-// `base_N`, `delta_N_N` and `delete_delta_N_N` that Hive writes. Thread rule: pure functions.
+// system: `_delta_log`, `.hoodie`, `metadata` with an Iceberg file inside, the file
+// `.hoodie_partition_metadata` in a partition, and the directories `base_N`, `delta_N_N` and
+// `delete_delta_N_N` that Hive writes. Thread rule: pure functions.
 #pragma once
 
 #include <string>
