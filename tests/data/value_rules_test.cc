@@ -34,6 +34,12 @@ TEST_CASE("a label that is a number gets a decimal point") {
   CHECK(Rules({}, {}).PlainText("1,0") == "1,0");
 }
 
+TEST_CASE("millions of special blanks take linear time") {
+  std::string text;
+  for (int i = 0; i < 4'000'000; ++i) text += "\xC2\xA0";
+  CHECK(Number(Rules({}, ' '), (text + "5" + text).c_str()) == 5.0);
+}
+
 TEST_CASE("numbers follow the job's decimal sign and separator") {
   const ValueRules comma = Rules(',', {}), german = Rules(',', '.'), english = Rules({}, ','),
                    french = Rules(',', ' ');

@@ -65,15 +65,22 @@ std::string WithAsciiDigits(std::string_view text) {
 
 template <size_t N>
 bool ReplaceAll(const std::array<Lookalike, N>& lookalikes, std::string* text) {
-  constexpr auto kPlain = [](char c) { return c >= ' ' && c != '`'; };  // in ASCII
+  constexpr auto kPlain = [](unsigned char c) { return c >= ' ' && c < 0x80 && c != '`'; };
   if (std::all_of(text->begin(), text->end(), kPlain)) return false;
-  bool any = false;
-  for (const Lookalike& like : lookalikes) {
-    for (size_t at = text->find(like.text); at != std::string::npos; at = text->find(like.text)) {
-      text->replace(at, like.text.size(), 1, like.byte);
-      any = true;
-    }
+  const std::string_view from = *text;
+  std::string out;
+  for (size_t at = 0; at < from.size();) {
+    const auto here = [rest = from.substr(at)](const Lookalike& l) {
+      return rest.starts_with(l.text);
+    };
+    const auto like = kPlain(static_cast<unsigned char>(from[at]))
+                          ? lookalikes.end()
+                          : std::find_if(lookalikes.begin(), lookalikes.end(), here);
+    out += like == lookalikes.end() ? from[at] : like->byte;
+    at += like == lookalikes.end() ? 1 : like->text.size();
   }
+  const bool any = out != *text;
+  *text = std::move(out);
   return any;
 }
 
