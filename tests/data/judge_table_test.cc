@@ -8,6 +8,7 @@
 #include "src/data/input/column_sample.h"
 #include "src/data/input/complete_job.h"
 #include "src/spec/inferred_text.h"
+#include "src/spec/shard_sums.h"
 #include "tests/data/fixture.h"
 
 namespace espalier::data {
@@ -158,6 +159,26 @@ TEST_CASE("text between the sampled rows makes a category") {
   JudgedJob::shard_bytes = 1 << 18;
   CHECK(plans[0].schema == plans[1].schema);
   CHECK(plans[0].notes == plans[1].notes);
+}
+
+TEST_CASE("advice about directory names has no key of CSV") {
+  spec::InputPlan plan;
+  plan.files = {{.path = "t/k=1/0.csv"}};
+  plan.schema.names = {"a", "y", "k"};
+  plan.schema.features = {0, 2};
+  plan.schema.label = {1};
+  plan.schema.partitions = 1;
+  spec::JobSpec job;
+  job.data.label = {std::string("y")};
+  spec::ShardProfile profile;
+  profile.features.resize(2);
+  spec::ColumnEvidence evidence = {.column = 2, .rows = 2};
+  spec::AddText("1,5", 1, &evidence.texts);
+  spec::AddText("2,5", 1, &evidence.texts);
+  profile.evidence = {evidence};
+  const Status error = JudgeTable(plan, job, {&profile, 1}, false).status();
+  CHECK_THAT(error.message(), Catch::Contains("column 'k' holds numbers with a decimal comma"));
+  CHECK_THAT(error.message(), !Catch::Contains("data.csv"));
 }
 
 TEST_CASE("a few bad values stay bad rows, with their place") {

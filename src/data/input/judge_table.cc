@@ -106,10 +106,12 @@ class TableJudge {
  private:
   const DateFormat* dates() const { return dates_ ? &*dates_ : nullptr; }
 
-  const ValueRules& RulesOf(int32_t column) const {
+  bool IsOfFiles(int32_t column) const {
     const spec::Schema& schema = plan_.schema;
-    const auto own = static_cast<int32_t>(schema.names.size()) - schema.partitions;
-    return column < own ? rules_ : directory_rules_;
+    return column < static_cast<int32_t>(schema.names.size()) - schema.partitions;
+  }
+  const ValueRules& RulesOf(int32_t column) const {
+    return IsOfFiles(column) ? rules_ : directory_rules_;
   }
 
   const spec::ColumnEvidence* EvidenceOf(int32_t column) const {
@@ -187,9 +189,10 @@ class TableJudge {
     const std::optional<ColumnSample> sample = SampleOf(first, last, vocabulary);
     if (!sample) return {};
     const auto column = static_cast<size_t>(plan_.schema.features[first]);
-    const ColumnFacts facts = {.name = plan_.schema.names[column],
-                               .complete = true,
-                               .csv = format_ == spec::DataFormat::kCsv};
+    const ColumnFacts facts = {
+        .name = plan_.schema.names[column],
+        .complete = true,
+        .csv = format_ == spec::DataFormat::kCsv && IsOfFiles(plan_.schema.features[first])};
     const spec::FeatureType before = plan_.schema.rule(first).type;
     const Judgement judged = Judge(*sample, facts);
     const std::string name = Quoted(facts.name);
