@@ -102,6 +102,18 @@ TEST_CASE("numbers in directory names are judged like columns") {
   f.job.data.train = {f.dir / "q"};
   CHECK_THAT(f.Profile().status().message(),
              Says("data.features: column 'h' ... need a format ... '%Y%m%d%H'"));
+  f.job.data.features.date_format = "%Y%m%d%H";
+  REQUIRE(f.Profile().ok());
+  CHECK(spec::InferredText(f.plan.schema) == "date: h; numeric: 1 other");
+}
+
+TEST_CASE("a format of another column keeps numbers of directories") {
+  PartitionedFixture f;
+  f.Put("p/day=20240131/0.csv", "a,y\n29/02/2024,1\n01/03/2024,2\n");
+  f.Put("p/day=20240229/0.csv", "a,y\n05/03/2024,1\n06/03/2024,2\n");
+  f.job.data.features.date_format = "%d/%m/%Y";
+  REQUIRE(f.Profile().ok());
+  CHECK(spec::InferredText(f.plan.schema) == "date: a; numeric: 1 other");
 }
 
 TEST_CASE("partitions follow patterns that name some directories") {

@@ -223,6 +223,7 @@ std::vector<std::string> ColumnSample::moment_formats() const {
 void ColumnSample::Add(std::string_view text, const ValueRules& rules, const DateFormat* format,
                        int64_t times) {
   rows_ += times;
+  formatted_ = formatted_ || format != nullptr;
   text = Trimmed(text);
   double value = 0;
   const bool brief = format == nullptr && rules.plain() && ReadShortWhole(text, &value);
@@ -297,7 +298,10 @@ void ColumnSample::AddEvidence(spec::FeatureType type, const spec::ColumnEvidenc
   AddNumbers(evidence.numbers, evidence.low, evidence.high);
   rows_ += evidence.numbers + evidence.nulls;
   booleans_ += evidence.truths;
-  const int64_t dates = type == spec::FeatureType::kDate ? evidence.days + evidence.months : 0;
+  formatted_ = formatted_ || format != nullptr;
+  // A format does not read these numbers, so they are bad rows.
+  const bool read = type == spec::FeatureType::kDate && format == nullptr;
+  const int64_t dates = read ? evidence.days + evidence.months : 0;
   if (dates > 0) SomeTexts().dates += dates;
   numbers_ += evidence.numbers - dates;
   days_ += evidence.days;
@@ -358,7 +362,7 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
   const bool nulls = sample.values() < sample.rows();
   if (trusted && !nulls && sample.constant()) return LeftOutReason::kConstant;
   const bool varies = !sample.constant() && sample.texts() == nullptr;
-  if (varies && dates) return FeatureType::kDate;
+  if (varies && dates && !sample.formatted()) return FeatureType::kDate;
   if (varies && !sample.moment_formats().empty()) {
     return Undecided{.example = sample.first(), .date_formats = sample.moment_formats()};
   }

@@ -93,6 +93,8 @@ class ColumnSample {
   // Return the number of values like 20240229 and like 202402.
   int64_t days() const { return days_; }
   int64_t months() const { return months_; }
+  // Returns whether the values were added with a format. It reads none of the numbers.
+  bool formatted() const { return formatted_; }
   // Returns the formats of NumberFormatsOf that apply to all values. `first`: first value.
   std::vector<std::string> moment_formats() const;
   const std::string& first() const { return first_; }
@@ -136,7 +138,7 @@ class ColumnSample {
   double last_ = 0;            // last number
   double low_ = 0, high_ = 0;  // smallest and largest number
   int64_t large_ = 0;          // numbers of beyond_doubles()
-  bool constant_ = true, counts_ = true, whole_ = true, begins_ = true;
+  bool constant_ = true, counts_ = true, whole_ = true, begins_ = true, formatted_ = false;
   std::set<double> different_numbers_;
   std::vector<double> counted_;
   std::optional<std::unordered_set<double>> all_numbers_;
@@ -189,7 +191,8 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //                training rows, also a column that is empty or constant
 //   numeric      at least half are numbers, or all are null; other values are bad rows, as in a
 //                column that the job names
-//   date         at least half are dates, or all are numbers like 202402 or 20240229
+//   date         at least half are dates, or all are numbers like 202402 or 20240229 and there is
+//                no format for dates
 //   boolean      all are booleans
 //   undecided    at least half are numbers or dates in a form that has two meanings or requires a
 //                format, or all are numbers like 20240229235958 or 29022024

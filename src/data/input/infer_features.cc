@@ -68,7 +68,10 @@ class Inference {
       : files_(files),
         data_(data),
         plan_(plan),
-        format_(spec::FormatOf(data, plan.files.front().path)) {}
+        format_(spec::FormatOf(data, plan.files.front().path)) {
+    const std::string& format = data.features.date_format;
+    if (!format.empty() && format != "auto") dates_.emplace(format);
+  }
 
   Result<FeatureFindings> Run() {
     const std::vector<bool> open = OpenColumns(data_, plan_.schema);
@@ -130,7 +133,7 @@ class Inference {
     for (const spec::InputFile& file : plan_.files) {
       if (!is_used(file)) continue;
       if (const auto value = PartitionValue(file.path, name)) {
-        values.Add(*value, rules, nullptr, times);
+        values.Add(*value, rules, dates_ ? &*dates_ : nullptr, times);
       } else {
         values.AddNulls(times);
       }
@@ -149,6 +152,7 @@ class Inference {
   const spec::DataSpec& data_;
   const spec::InputPlan& plan_;
   const spec::DataFormat format_;
+  std::optional<DateFormat> dates_;
   FeatureFindings findings_;
 };
 
