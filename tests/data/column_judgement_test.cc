@@ -196,6 +196,25 @@ TEST_CASE("dates that no format reads are not categories") {
   }
 }
 
+TEST_CASE("codes that begin with a currency are identifiers") {
+  for (const char* code : {"CAD-0", "ISK-", "CAD0"}) {
+    INFO(code);
+    const auto value = [&](int64_t i) { return code + std::to_string(100 + i); };
+    CHECK(Judged(Repeated(60, value)) == "left out: different");
+  }
+}
+
+TEST_CASE("a price with a currency after it is no category") {
+  for (const char* currency : {" EUR", "EUR", " Rs.", " R$"}) {
+    INFO(currency);
+    const auto price = [&](int64_t i) { return std::to_string(5 + i % 20) + currency; };
+    CHECK(Judged(Repeated(300, price)) == "undecided: written");
+  }
+  const Strings names = {" EUR", " USD", " GBP", " CHF", " PLN"};
+  CHECK(Judged(Repeated(300, [&](int64_t i) { return std::to_string(i) + names[i % 5]; })) ==
+        "undecided: written");
+}
+
 TEST_CASE("numbers of other scripts and programs need a key") {
   for (const char* text : {"$1.2M",
                            "A$5",

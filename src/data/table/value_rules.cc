@@ -193,6 +193,12 @@ size_t CurrencySign(std::string_view text) {
 
 bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
+// Returns whether the text after the name of a currency is a code: "-0001" of "CAD-0001".
+bool IsCodeAfterName(std::string_view text) {
+  const bool zero = text.size() > 1 && text[0] == '0' && IsDigit(text[1]);
+  return zero || text.starts_with('-') || text.starts_with('+');
+}
+
 // Removes a currency before a number: "$", "A$", "USD ", "Rs.".
 bool TakeCurrencyBefore(std::string* text) {
   constexpr size_t kCountryMax = 3;
@@ -207,8 +213,10 @@ bool TakeCurrencyBefore(std::string* text) {
     for (const std::string_view name : kCurrencies) {
       const auto same = [](char a, char b) { return a == b || (IsLetter(a) && (a ^ b) == 0x20); };
       if (text->size() <= name.size() || IsLetter((*text)[name.size()])) continue;
-      if (std::equal(name.begin(), name.end(), text->begin(), same)) size = name.size();
-      if (size > 0) break;
+      if (!std::equal(name.begin(), name.end(), text->begin(), same)) continue;
+      if (IsCodeAfterName(std::string_view(*text).substr(name.size()))) return false;
+      size = name.size();
+      break;
     }
   }
   if (size == 0) return false;
@@ -216,11 +224,20 @@ bool TakeCurrencyBefore(std::string* text) {
   return true;
 }
 
-// Removes the sign of a currency after a number.
+// Removes the sign of a currency after a number, or its name as in kCurrencies: "€", "R$", "EUR".
 bool TakeCurrencyAfter(std::string* text) {
+  for (const std::string_view name : kCurrencies) {
+    const size_t before = text->size() - std::min(name.size(), text->size());
+    if (before == 0 || IsLetter((*text)[before - 1])) continue;
+    if (TakeSuffix(text, name)) return true;
+  }
   for (size_t size = 1; size <= std::min<size_t>(3, text->size()); ++size) {
     if (CurrencySign(std::string_view(*text).substr(text->size() - size)) != size) continue;
+    const bool dollar = text->ends_with('$');
     text->resize(text->size() - size);
+    for (int i = 0; i < 3 && dollar && !text->empty() && IsLetter(text->back()); ++i) {
+      text->pop_back();
+    }
     *text = std::string(Trimmed(*text));
     return true;
   }
