@@ -150,7 +150,6 @@ TEST_CASE("dates of other programs need a format") {
                            "2024-02-29-23.59.58.123456",
                            "20240229_235958",
                            "20240229 23:59",
-                           "20240229-2359",
                            "2024_02_29",
                            "29.02.2024, 23:59",
                            "29. 02. 2024",
@@ -172,6 +171,8 @@ TEST_CASE("dates of other programs need a format") {
   }
   CHECK(DateFormatsOf("24-02-03") == Strings{"%d-%m-%y", "%y-%m-%d"});
   CHECK(DateFormatsOf("20240229").empty());
+  CHECK(DateFormatsOf("20240131-0001").empty());
+  CHECK(DateFormatsOf("20240131_01").empty());
   CHECK(Judged({"02/29/2024 11:59 PM EST"}) == "undecided: zone");
 }
 
@@ -194,6 +195,49 @@ TEST_CASE("dates that no format reads are not categories") {
     INFO(text);
     CHECK(Judged({text, "x"}) == "categorical");
   }
+}
+
+TEST_CASE("words that begin like months are no dates") {
+  for (const char* text :
+       {"Market 2020", "Marketing 2021", "gene-12", "set-07", "Outlet 2019", "Mars 2020",
+        "General 12 2020", "12 Marken 2020", "out 2019", "Dictionary, 2019"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "categorical");
+  }
+  CHECK(Judged({"12 sept. 2024", "1 ottobre 2024"}) == "undecided: date form");
+}
+
+TEST_CASE("seasons are no months in any spelling") {
+  const auto season = [](const char* dash) {
+    return [dash](int64_t i) {
+      const std::string end = std::to_string(2006 + i % 11);
+      return std::to_string(2005 + i % 11) + dash + end.substr(2);
+    };
+  };
+  CHECK(Judged(Repeated(44, season("\xE2\x80\x93"))) == "categorical");
+  Strings seasons = Repeated(44, season("-"));
+  CHECK(Judged(seasons) == "categorical");
+  seasons.emplace_back("2005-06 (b)");
+  CHECK(Judged(seasons) == "categorical");
+  CHECK(Judged({"2024\xE2\x80\x93"
+                "01",
+                "2024\xE2\x80\x93"
+                "02"}) == "undecided: date form");
+}
+
+TEST_CASE("numbers that begin with a day are identifiers") {
+  const auto numbered = [](const char* sign, size_t digits) {
+    return [=](int64_t i) {
+      const std::string number = std::to_string(i);
+      return "20240131" + (sign + std::string(digits - number.size(), '0')) + number;
+    };
+  };
+  for (const char* sign : {"-", "_"}) {
+    CHECK(Judged(Repeated(59, numbered(sign, 4))) == "left out: different");
+    CHECK(Judged(Repeated(59, numbered(sign, 6))) == "left out: different");
+    CHECK(Judged(Repeated(500, numbered(sign, 6))) == "left out: different");
+  }
+  CHECK(Judged(Repeated(59, numbered(" ", 4))) == "undecided: date format");
 }
 
 TEST_CASE("codes that begin with a currency are identifiers") {

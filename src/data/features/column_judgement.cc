@@ -50,10 +50,20 @@ bool IsIndexName(const std::string& name) {
 
 bool Half(int64_t part, const ColumnSample& sample) { return 2 * part >= sample.values(); }
 
+// Returns whether this is a day without separators and a time after a hyphen or an underscore.
+bool IsNumberedDay(const std::string& format) {
+  return format.starts_with("%Y%m%d-") || format.starts_with("%Y%m%d_");
+}
+
 // Returns whether other things than dates are often written in this form: the season 2005-06, the
-// version 2023.1.2.
+// version 2023.1.2, the number 20240131-000001.
 bool IsLooseFormat(const std::string& format) {
-  return format.find("%d") == std::string::npos || format.starts_with("%Y.%m.%d");
+  return format.find("%d") == std::string::npos || format.starts_with("%Y.%m.%d") ||
+         IsNumberedDay(format);
+}
+
+bool AreLoose(const std::vector<std::string>& formats) {
+  return std::all_of(formats.begin(), formats.end(), IsLooseFormat);
 }
 
 // Returns nothing if the values may be something other than dates.
@@ -65,9 +75,7 @@ std::optional<Undecided> DateUndecided(const ColumnSample::Texts& texts,
   for (const auto& [format, values] : texts.date_formats) {
     if (values == most) found.date_formats.push_back(format);
   }
-  const bool loose =
-      std::all_of(found.date_formats.begin(), found.date_formats.end(), IsLooseFormat);
-  if (loose && most < sample.values()) return std::nullopt;
+  if (AreLoose(found.date_formats) && most < sample.values()) return std::nullopt;
   return found;
 }
 
@@ -100,8 +108,8 @@ std::optional<Undecided> FindUndecided(const ColumnSample& sample) {
   if (texts.zones > 0 && Half(sample.dates() + texts.zones, sample)) {
     return Undecided{.why = Undecided::Why::kZone, .example = texts.zone};
   }
-  const int64_t other = texts.other_dates;
-  if (other > 0 && Half(sample.dates() + texts.like_dates + other, sample)) {
+  const int64_t all = sample.dates() + texts.like_dates + texts.other_dates;
+  if (texts.other_dates > 0 && (all == sample.values() || Half(all - texts.loose_dates, sample))) {
     return Undecided{.why = Undecided::Why::kDateForm, .example = texts.other_date};
   }
   if (Half(sample.numbers(), sample)) return std::nullopt;  // the others are bad rows
@@ -160,12 +168,17 @@ void ColumnSample::AddText(std::string_view text, const DateFormat* format, int6
   std::vector<std::string> formats = DateFormatsOf(text);
   if (formats.empty() && format != nullptr && ParseDate(text)) formats.emplace_back("auto");
   const size_t formats_found = formats.size();
-  if (formats_found > 0) note(&t.like_dates, &t.like_date);
+  if (formats_found > 0) {
+    note(&t.like_dates, &t.like_date);
+    if (AreLoose(formats)) t.loose_dates += times;
+  }
   for (std::string& one : formats) t.date_formats[std::move(one)] += times;
   if (HasUnknownZone(text)) {
     note(&t.zones, &t.zone);
-  } else if (formats_found == 0 && IsDateInOtherForm(text)) {
-    note(&t.other_dates, &t.other_date);
+  } else if (formats_found == 0) {
+    const std::vector<std::string> others = OtherDateFormatsOf(text);
+    if (!others.empty()) note(&t.other_dates, &t.other_date);
+    if (!others.empty() && AreLoose(others)) t.loose_dates += times;
   }
   WrittenNumber how;
   if (!ReadWrittenNumber(text, &how)) return;
@@ -367,15 +380,20 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
     return Undecided{.example = sample.first(), .date_formats = sample.moment_formats()};
   }
   if (sample.texts() == nullptr) return FeatureType::kNumeric;
-  if (const auto undecided = FindUndecided(sample)) return *undecided;
+  const auto values = static_cast<double>(sample.values());
+  const bool identifier =
+      sample.values() >= kIdentifierValuesMin && sample.different() >= kIdentifierShare * values;
+  if (const auto undecided = FindUndecided(sample)) {
+    const std::vector<std::string>& formats = undecided->date_formats;
+    const bool numbered =
+        !formats.empty() && std::all_of(formats.begin(), formats.end(), IsNumberedDay);
+    if (numbered && identifier) return LeftOutReason::kDifferent;
+    return *undecided;
+  }
   if (Half(sample.numbers(), sample)) return FeatureType::kNumeric;
   if (sample.dates() > 0 && Half(sample.dates(), sample)) return FeatureType::kDate;
   if (sample.booleans() == sample.values()) return FeatureType::kBoolean;
-  const auto values = static_cast<double>(sample.values());
-  if (sample.values() >= kIdentifierValuesMin && sample.different() >= kIdentifierShare * values) {
-    return LeftOutReason::kDifferent;
-  }
-  return FeatureType::kCategorical;
+  return identifier ? Judgement(LeftOutReason::kDifferent) : FeatureType::kCategorical;
 }
 
 std::optional<std::string> IdentifierNote(const ColumnSample& sample, const std::string& column) {

@@ -52,8 +52,9 @@ class ColumnSample {
     std::map<std::string, int64_t> date_formats;  // DateFormatsOf -> number of values
     int64_t like_dates = 0;   // values with one of these formats that are not dates
     std::string like_date;    // first of them
-    int64_t other_dates = 0;  // values with IsDateInOtherForm
+    int64_t other_dates = 0;  // values with OtherDateFormatsOf
     std::string other_date;   // first of them
+    int64_t loose_dates = 0;  // of both kinds, those in a form that other things have too
     int64_t zones = 0;        // values with HasUnknownZone
     std::string zone;
     int64_t written = 0;  // values that only ReadWrittenNumber reads
@@ -196,7 +197,8 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //   boolean      all are booleans
 //   undecided    at least half are numbers or dates in a form that has two meanings or requires a
 //                format, or all are numbers like 20240229235958 or 29022024
-//   left out     text that is different in nearly every row
+//   left out     text that is different in nearly every row, also if it reads as a moment like
+//                20240229-235958
 //   categorical  otherwise
 Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts);
 

@@ -340,55 +340,114 @@ std::string TimeFormatOf(std::string_view text) {
   return scan.done() ? format : "";
 }
 
-// A month by its name in another language begins with one of these texts.
+// Names of months in other languages, and their usual abbreviations.
 struct MonthWord {
-  std::string_view begin, english;
+  std::string_view word, english;
 };
-constexpr std::array<MonthWord, 38> kMonthWords = {{{"j\xC3\xA4n", "Jan"},
+constexpr std::array<MonthWord, 96> kMonthWords = {{{"januar", "Jan"},
+                                                    {"januari", "Jan"},
+                                                    {"janeiro", "Jan"},
+                                                    {"janvier", "Jan"},
                                                     {"janv", "Jan"},
+                                                    {"j\xC3\xA4nner", "Jan"},
+                                                    {"j\xC3\xA4n", "Jan"},
+                                                    {"enero", "Jan"},
                                                     {"ene", "Jan"},
+                                                    {"gennaio", "Jan"},
                                                     {"gen", "Jan"},
-                                                    {"f\xC3\xA9v", "Feb"},
-                                                    {"fevr", "Feb"},
+                                                    {"februar", "Feb"},
+                                                    {"februari", "Feb"},
+                                                    {"feber", "Feb"},
+                                                    {"febrero", "Feb"},
+                                                    {"febbraio", "Feb"},
+                                                    {"fevereiro", "Feb"},
                                                     {"fev", "Feb"},
+                                                    {"f\xC3\xA9vrier", "Feb"},
+                                                    {"fevrier", "Feb"},
+                                                    {"f\xC3\xA9vr", "Feb"},
+                                                    {"fevr", "Feb"},
+                                                    {"f\xC3\xA9v", "Feb"},
+                                                    {"m\xC3\xA4rz", "Mar"},
+                                                    {"maerz", "Mar"},
                                                     {"m\xC3\xA4r", "Mar"},
                                                     {"mrz", "Mar"},
                                                     {"mars", "Mar"},
-                                                    {"maar", "Mar"},
+                                                    {"marts", "Mar"},
+                                                    {"maart", "Mar"},
                                                     {"mrt", "Mar"},
-                                                    {"avr", "Apr"},
+                                                    {"marzo", "Mar"},
+                                                    {"mar\xC3\xA7o", "Mar"},
+                                                    {"marco", "Mar"},
+                                                    {"abril", "Apr"},
                                                     {"abr", "Apr"},
+                                                    {"avril", "Apr"},
+                                                    {"avr", "Apr"},
+                                                    {"aprile", "Apr"},
                                                     {"mai", "May"},
                                                     {"mei", "May"},
-                                                    {"mag", "May"},
                                                     {"maj", "May"},
+                                                    {"mayo", "May"},
+                                                    {"maggio", "May"},
+                                                    {"mag", "May"},
+                                                    {"maio", "May"},
+                                                    {"juni", "Jun"},
                                                     {"juin", "Jun"},
+                                                    {"junio", "Jun"},
+                                                    {"junho", "Jun"},
+                                                    {"giugno", "Jun"},
                                                     {"giu", "Jun"},
+                                                    {"juli", "Jul"},
+                                                    {"juillet", "Jul"},
                                                     {"juil", "Jul"},
+                                                    {"julio", "Jul"},
+                                                    {"julho", "Jul"},
+                                                    {"luglio", "Jul"},
                                                     {"lug", "Jul"},
-                                                    {"ao\xC3\xBB", "Aug"},
+                                                    {"augusti", "Aug"},
+                                                    {"augustus", "Aug"},
+                                                    {"ao\xC3\xBBt", "Aug"},
                                                     {"aout", "Aug"},
+                                                    {"ao\xC3\xBB", "Aug"},
+                                                    {"agosto", "Aug"},
                                                     {"ago", "Aug"},
+                                                    {"septembre", "Sep"},
+                                                    {"septiembre", "Sep"},
+                                                    {"setiembre", "Sep"},
+                                                    {"settembre", "Sep"},
+                                                    {"setembro", "Sep"},
+                                                    {"sett", "Sep"},
                                                     {"set", "Sep"},
+                                                    {"sept", "Sep"},
+                                                    {"oktober", "Oct"},
                                                     {"okt", "Oct"},
+                                                    {"octobre", "Oct"},
+                                                    {"octubre", "Oct"},
+                                                    {"ottobre", "Oct"},
                                                     {"ott", "Oct"},
+                                                    {"outubro", "Oct"},
                                                     {"out", "Oct"},
+                                                    {"novembre", "Nov"},
+                                                    {"noviembre", "Nov"},
+                                                    {"novembro", "Nov"},
+                                                    {"dezember", "Dec"},
                                                     {"dez", "Dec"},
+                                                    {"d\xC3\xA9"
+                                                     "cembre",
+                                                     "Dec"},
+                                                    {"decembre", "Dec"},
                                                     {"d\xC3\xA9"
                                                      "c",
                                                      "Dec"},
+                                                    {"diciembre", "Dec"},
+                                                    {"dicembre", "Dec"},
                                                     {"dic", "Dec"},
-                                                    {"jan", "Jan"},
-                                                    {"feb", "Feb"},
-                                                    {"mar", "Mar"},
-                                                    {"jun", "Jun"},
-                                                    {"jul", "Jul"},
-                                                    {"nov", "Nov"}}};
+                                                    {"dezembro", "Dec"},
+                                                    {"desember", "Dec"},
+                                                    {"des", "Dec"}}};
 
 // Returns the English name of a month for a word in another language, nothing for a word that dates
 // have next to the month, and any other word unchanged.
 std::string EnglishWord(const std::string& word) {
-  constexpr size_t kLongest = 11;
   std::string lower;
   for (const char c : word) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
   for (const std::string_view extra :
@@ -398,11 +457,17 @@ std::string EnglishWord(const std::string& word) {
   if (lower == "t" || lower == "z") return lower == "t" ? "T" : "Z";
   if (lower == "a.m." || lower == "p.m.") return lower == "a.m." ? "AM" : "PM";
   if (lower == "gmt" || lower == "utc") return "";  // before an offset; alone it is read
-  if (lower.size() > kLongest) return word;
+  if (lower.ends_with('.')) lower.pop_back();
   for (const MonthWord& month : kMonthWords) {
-    if (lower.starts_with(month.begin)) return std::string(month.english);
+    if (lower == month.word) return std::string(month.english);
   }
   return word;
+}
+
+// A number such as 20240131-0001 is not a moment.
+bool IsTimeOfBareDay(std::string_view time) {
+  return time.starts_with(' ') || time.starts_with('T') || time.find("%S") != time.npos ||
+         time.find(':', 1) != time.npos;
 }
 
 // A code such as 1234-05 is not a month.
@@ -501,7 +566,7 @@ std::vector<std::string> DateFormatsOf(std::string_view text) {
     if (!ReadFormat(day, scan, &clock) || !DayOf(clock.date)) return;
     if (IsMonthFormat(day) && !(scan.done() && IsUsualYear(clock.date.year))) return;
     const std::string time = scan.done() ? "" : TimeFormatOf(scan.rest());
-    if (time.empty() && (bare || !scan.done())) return;
+    if (bare ? !IsTimeOfBareDay(time) : time.empty() && !scan.done()) return;
     std::string format = std::string(day) + time;
     if (DateFormat(format).Parse(text)) formats.push_back(std::move(format));
   };
@@ -526,11 +591,10 @@ bool HasUnknownZone(std::string_view text) {
   return ParseDate(text).has_value() || !DateFormatsOf(text).empty();
 }
 
-bool IsDateInOtherForm(std::string_view text) {
+std::vector<std::string> OtherDateFormatsOf(std::string_view text) {
   constexpr size_t kLongest = 64;
-  if (text.size() < 6 || text.size() > kLongest) return false;
+  if (text.size() < 6 || text.size() > kLongest) return {};
   const std::string plain = WithPlainSigns(text);
-  const auto is_date = [](std::string_view t) { return ParseDate(t) || !DateFormatsOf(t).empty(); };
   std::string_view rest = Trimmed(plain);
   if (const size_t note = rest.rfind(" ("); note != rest.npos && rest.ends_with(')')) {
     rest = rest.substr(0, note);  // "GMT+0100 (Central European Standard Time)"
@@ -539,6 +603,7 @@ bool IsDateInOtherForm(std::string_view text) {
     rest = Trimmed(rest.substr(1, rest.size() - 2));
   }
   std::string out;
+  bool words = false;  // some were replaced
   for (size_t at = 0; at < rest.size();) {
     const auto is_letter = [&](size_t i) {
       const auto c = static_cast<unsigned char>(rest[i]);
@@ -551,12 +616,16 @@ bool IsDateInOtherForm(std::string_view text) {
       continue;
     }
     const std::string word = EnglishWord(std::string(rest.substr(at, end - at)));
+    words = words || word != rest.substr(at, end - at);
     out += word;
     at = end;
     const bool blank = at < rest.size() && rest[at] == ' ';
     if (word.empty() && blank && (out.empty() || out.ends_with(' '))) ++at;
   }
-  return is_date(Trimmed(out));
+  if (ParseDate(out)) return {"%Y-%m-%d"};
+  std::vector<std::string> formats = DateFormatsOf(out);
+  if (words) std::erase_if(formats, IsMonthFormat);
+  return formats;
 }
 
 double PartOf(double seconds, spec::DatePart part) {

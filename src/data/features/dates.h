@@ -62,9 +62,10 @@ std::vector<std::string> DateFormatsOf(std::string_view text);
 // Returns whether ParseDate or a format would read the text without the name of a time zone at its
 // end.
 bool HasUnknownZone(std::string_view text);
-// Returns whether the text is a date with signs or words that no format reads: no-break spaces,
-// quotes, "t" and "z", "a.m.", "29th", months in other languages.
-bool IsDateInOtherForm(std::string_view text);
+// Returns formats for a date with signs or words that no format reads, as if these were plain ones:
+// no-break spaces, quotes, "t" and "z", "a.m.", "29th", months in other languages. "%Y-%m-%d" also
+// represents the forms of ParseDate. A date with other words has a day. Empty: not a date.
+std::vector<std::string> OtherDateFormatsOf(std::string_view text);
 
 // Returns a part of a moment, in UTC. REQUIRES: a moment in the years 1 to 9999.
 double PartOf(double seconds, spec::DatePart part);
