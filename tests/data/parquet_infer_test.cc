@@ -1,5 +1,6 @@
 // `columns: auto` over Parquet: types come from the file, those of text from its values.
 #include "src/data/input/infer_features.h"
+#include "src/data/profile/judge_shard.h"
 #include "src/spec/inferred_text.h"
 #include "tests/data/parquet_fixture.h"
 
@@ -85,6 +86,22 @@ TEST_CASE("Parquet rows of weight 0 are as if absent") {
        Json("whole", arrow::int32(), "[1, 5, 2]"), Json("y", arrow::float64(), "[1, 2, 3]")});
   for (ParquetFixture* f : {&with, &without}) f->job.data.weight = std::string("w");
   CHECK((with.AllRows() == without.AllRows()));
+}
+
+TEST_CASE("Parquet rows of weight false are as if absent") {
+  ParquetFixture f;
+  f.job.data.weight = std::string("w");
+  f.Write({Json("w", arrow::boolean(), "[true, false, false, true, false, false]"),
+           Json("text", arrow::utf8(), R"(["1", "a", "b", "2", "a", "c"])"), Y(6)});
+  auto plan = f.Plan();
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  CHECK(plan->schema.rules.empty());  // a column of numbers
+  plan->provisional = true;
+  const auto evidence = JudgeShard({*f.files, *plan, f.job}, 0, nullptr);
+  REQUIRE(evidence.ok());
+  REQUIRE(evidence->size() == 1);
+  CHECK(evidence->front().rows == 2);
 }
 
 TEST_CASE("a date format applies to text of Parquet, not to dates") {

@@ -1,7 +1,9 @@
 // Columns from the names of directories, as Hive and Spark write them.
 #include "src/data/table/partitions.h"
 
+#include "src/data/input/column_sample.h"
 #include "src/data/input/column_types.h"
+#include "src/data/profile/judge_shard.h"
 #include "src/spec/inferred_text.h"
 #include "tests/data/fixture.h"
 #include "tests/testing/says.h"
@@ -114,6 +116,28 @@ TEST_CASE("a format of another column keeps numbers of directories") {
   f.job.data.features.date_format = "%d/%m/%Y";
   REQUIRE(f.Profile().ok());
   CHECK(spec::InferredText(f.plan.schema) == "date: a; numeric: 1 other");
+}
+
+TEST_CASE("directories of weight 0 are as if absent") {
+  PartitionedFixture f;
+  f.job.data.csv = {.delimiter = ';', .decimal = ','};
+  f.job.data.weight = std::string("w");
+  std::string good, bad;
+  for (int i = 0; i < 20; ++i) {
+    good += std::to_string(i) + ",5;" + std::to_string(i) + "\n";
+    bad += "text;x\ntext;x\n";
+  }
+  f.Put("p/k=7/w=1.5/0.csv", "a;y\n" + good);
+  f.Put("p/k=8/w=0.0/0.csv", "a;y\n" + bad);
+  CHECK(f.AllRows().inputs.size() == 20);
+  CHECK(spec::InferredText(f.plan.schema) == "numeric: 1 other; left out: k (constant)");
+  CHECK(SampleLabels(*f.files, f.job.data, f.plan)->rows == 20);
+  f.plan.provisional = true;
+  for (int shard = 0; shard < 2; ++shard) {
+    const auto evidence = JudgeShard({*f.files, f.plan, f.job}, shard, nullptr);
+    REQUIRE(evidence.ok());
+    for (const spec::ColumnEvidence& column : *evidence) CHECK(column.rows == 20 * (1 - shard));
+  }
 }
 
 TEST_CASE("partitions follow patterns that name some directories") {

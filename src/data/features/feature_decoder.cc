@@ -87,6 +87,14 @@ std::optional<bool> BooleanWord(std::string_view text) {
   return std::nullopt;
 }
 
+bool IsZeroWeight(std::string_view text, const ValueRules& rules) {
+  text = Trimmed(text);
+  double value = 1;
+  const NumberKind kind = rules.ParseNumber(text, &value);
+  if (kind == NumberKind::kNotNumber) return BooleanWord(text) == false;
+  return kind == NumberKind::kNumber && value == 0;
+}
+
 double Log1p(double x) {
   constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;
   // 1 + x = 2^e m, with m near 1. A small x keeps its digits in m - 1 = f.

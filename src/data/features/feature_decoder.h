@@ -47,6 +47,10 @@ inline constexpr std::array<std::string_view, 10> kFalseWords = {
     "false", "False", "FALSE", "no", "No", "NO", "f", "F", "n", "N"};
 std::optional<bool> BooleanWord(std::string_view text);
 
+// Returns whether the text of a row's weight means 0: a number, or a word as written for a boolean
+// of Parquet. `rules`: those of the column.
+bool IsZeroWeight(std::string_view text, const ValueRules& rules);
+
 // Returns log(1 + x) for x > -1, correct to a few units in the last place. It is the same on every
 // machine, because it uses only additions, multiplications and divisions: 2 artanh(x / (2 + x)).
 double Log1p(double x);

@@ -15,10 +15,12 @@
 #include <string_view>
 
 #include "src/base/text.h"
+#include "src/data/features/feature_decoder.h"
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
 #include "src/data/parquet/numbers.h"
 #include "src/data/table/input_file.h"
+#include "src/data/table/partitions.h"
 #include "src/data/text/text_input.h"
 
 namespace espalier::data {
@@ -64,11 +66,13 @@ bool IsSampledLabel(const ParquetColumn& column) {
           column.family == ColumnFamily::kBoolean);
 }
 
-// Returns the training files that are not empty.
-std::vector<const spec::InputFile*> TrainingFiles(const spec::InputPlan& plan) {
+// Returns the training files that are not empty, without those of weight 0.
+std::vector<const spec::InputFile*> TrainingFiles(const spec::DataSpec& data,
+                                                  const spec::InputPlan& plan) {
   std::vector<const spec::InputFile*> files;
   for (const spec::InputFile& file : plan.files) {
-    if (file.role == spec::FileRole::kTrain && file.length > 0) files.push_back(&file);
+    if (file.role != spec::FileRole::kTrain || file.length == 0) continue;
+    if (!IsWeightless(data, plan.schema, file)) files.push_back(&file);
   }
   return files;
 }
@@ -86,7 +90,7 @@ class Sampler {
       : files_(files),
         data_(data),
         plan_(plan),
-        training_(TrainingFiles(plan)),
+        training_(TrainingFiles(data, plan)),
         wanted_(plan.schema.names.size(), !labels),
         labels_(labels),
         rules_(data, spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kCsv) {
@@ -233,7 +237,7 @@ class Sampler {
       }
       bytes += reader->position() - reader->record_offset();
       bytes_ += reader->position() - reader->record_offset();
-      if (IsWeightless(*reader, outcome, weight)) continue;
+      if (HasZeroWeight(*reader, outcome, weight)) continue;
       ++rows_;
       if (outcome != RecordReader::Outcome::kRecord || reader->fields() != own) continue;
       for (size_t i = 0; i < fields; ++i) {
@@ -253,16 +257,11 @@ class Sampler {
     return at == file.columns.end() ? -1 : static_cast<int>(at - file.columns.begin());
   }
 
-  bool IsZero(std::string_view weight) const {
-    double value = 1;
-    return rules_.ParseNumber(Trimmed(weight), &value) == NumberKind::kNumber && value == 0;
-  }
-
   // Returns whether a record has the weight 0. `weight`: its field, or -1.
-  bool IsWeightless(const RecordReader& reader, RecordReader::Outcome outcome, int weight) const {
+  bool HasZeroWeight(const RecordReader& reader, RecordReader::Outcome outcome, int weight) const {
     return weight >= 0 && outcome == RecordReader::Outcome::kRecord &&
            reader.fields() > static_cast<size_t>(weight) &&
-           IsZero(reader.field(static_cast<size_t>(weight)));
+           IsZeroWeight(reader.field(static_cast<size_t>(weight)), rules_);
   }
 
   // Columns to sample, in the order of the file.
@@ -423,7 +422,7 @@ class Sampler {
     std::string scratch;
     for (int64_t r = 0; r < batch.num_rows(); ++r) {
       const auto text = weights != nullptr ? weights->At(r, &scratch) : std::nullopt;
-      if (!text || !IsZero(*text)) rows.push_back(r);
+      if (!text || !IsZeroWeight(*text, rules_)) rows.push_back(r);
     }
     seen_ += batch.num_rows();
     counted_ += std::ssize(rows);
@@ -470,6 +469,13 @@ class Sampler {
 };
 
 }  // namespace
+
+bool IsWeightless(const spec::DataSpec& data, const spec::Schema& schema,
+                  const spec::InputFile& file) {
+  if (schema.weight < static_cast<int32_t>(OwnColumns(schema))) return false;
+  const auto value = PartitionValue(file.path, schema.names[static_cast<size_t>(schema.weight)]);
+  return value && IsZeroWeight(*value, ValueRules(data, false));
+}
 
 Result<TableSample> SampleColumns(const storage::FileSystem& files, const spec::DataSpec& data,
                                   const spec::InputPlan& plan) {

@@ -26,6 +26,11 @@ inline constexpr int kSampledFiles = 16, kBlocks = 16, kSpreadFiles = 4;
 // Maximum size of a text block in bytes. A block beyond it has one row.
 inline constexpr int64_t kBlockBytesMax = 256 << 10;
 
+// Returns whether the name of a directory gives all rows of a file the weight 0. These rows are as
+// if absent.
+bool IsWeightless(const spec::DataSpec& data, const spec::Schema& schema,
+                  const spec::InputFile& file);
+
 struct TableSample {
   std::vector<ColumnSample> columns;  // by column of the schema
   std::vector<bool> index;            // columns that are the index of a data frame

@@ -123,8 +123,9 @@ class Inference {
   // Returns the values of a column in the names of directories. `rows`: number of training rows,
   // which are considered equally many for each file.
   ColumnSample OfDirectories(const std::string& name, int64_t rows) const {
-    const auto is_used = [](const spec::InputFile& file) {
-      return file.role == spec::FileRole::kTrain && file.length > 0;
+    const auto is_used = [this](const spec::InputFile& file) {
+      return file.role == spec::FileRole::kTrain && file.length > 0 &&
+             !IsWeightless(data_, plan_.schema, file);
     };
     const int64_t files = std::count_if(plan_.files.begin(), plan_.files.end(), is_used);
     const int64_t times = std::max<int64_t>(1, files > 0 ? (rows + files - 1) / files : 1);

@@ -8,6 +8,7 @@
 
 #include "src/base/text.h"
 #include "src/data/features/dates.h"
+#include "src/data/features/feature_decoder.h"
 #include "src/data/input/infer_features.h"
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
@@ -68,12 +69,6 @@ class EvidenceColumn {
   spec::ColumnEvidence found_;
 };
 
-// Returns whether a weight is 0.
-bool IsZero(std::string_view weight, const ValueRules& rules) {
-  double value = 1;
-  return rules.ParseNumber(Trimmed(weight), &value) == NumberKind::kNumber && value == 0;
-}
-
 // Returns the names of the text columns of a Parquet file.
 Result<std::set<std::string>> TextColumns(const storage::FileSystem& files,
                                           const spec::InputFile& file) {
@@ -129,6 +124,9 @@ Result<std::vector<spec::ColumnEvidence>> JudgeShard(const TableSource& table, i
   if (schema.weight >= 0) kept.push_back(schema.weight);
   const ValueRules rules(table.job.data, format == spec::DataFormat::kCsv);
   const ValueRules directory_rules(table.job.data, false);
+  const auto rules_of = [&](int32_t column) -> const ValueRules& {
+    return static_cast<size_t>(column) < own ? rules : directory_rules;
+  };
   std::optional<DateFormat> dates;
   const std::string& date_format = table.job.data.features.date_format;
   if (!date_format.empty() && date_format != "auto") dates.emplace(date_format);
@@ -136,12 +134,13 @@ Result<std::vector<spec::ColumnEvidence>> JudgeShard(const TableSource& table, i
     std::string scratch;
     const auto rows = static_cast<int64_t>(piece.slots.size() + piece.rejects.size());
     for (int64_t r = 0; r < rows; ++r) {
-      if (schema.weight >= 0 && IsZero(piece.kept.Text(r, columns.size(), &scratch), rules)) {
+      const bool weighted = schema.weight >= 0;
+      if (weighted &&
+          IsZeroWeight(piece.kept.Text(r, columns.size(), &scratch), rules_of(schema.weight))) {
         continue;  // as if absent
       }
       for (size_t c = 0; c < columns.size(); ++c) {
-        const bool in_files = static_cast<size_t>(kept[c]) < own;
-        columns[c].Add(piece.kept.Text(r, c, &scratch), in_files ? rules : directory_rules,
+        columns[c].Add(piece.kept.Text(r, c, &scratch), rules_of(kept[c]),
                        dates ? &*dates : nullptr);
       }
     }
