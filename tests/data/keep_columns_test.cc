@@ -3,10 +3,13 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "src/config/job_yaml.h"
 #include "src/data/input/complete_job.h"
+#include "tests/data/earlier_model.h"
 #include "tests/data/fixture.h"
 #include "tests/testing/says.h"
 
@@ -35,22 +38,12 @@ class KeptJob {
                    const std::function<std::string(int64_t)>& model_row = Earlier) {
     const std::string yaml =
         "data: {train: " + f.Train(table) + ", label: y" + features + "}\noutput: m\n";
-    auto completion = JobCompletion::Read(yaml, "job.yaml");
-    REQUIRE(completion.ok());
     spec::EarlierModel earlier;
     if (keeps) {
       const KeptJob model(Table(model_row), false, model_features);
-      earlier.schema = model.completed.input.schema;
-      for (size_t i = 0; i < earlier.schema.features.size(); ++i) {
-        const spec::FeatureRule rule = earlier.schema.rule(i);
-        earlier.options.push_back(spec::OptionsOf(model.completed.job.data.features, rule));
-        earlier.options.back().type = rule.type;
-      }
+      earlier = EarlierModelOf(model.completed);
     }
-    auto done = completion->Complete(*f.files, keeps ? &earlier : nullptr);
-    INFO(done.status().ToString());
-    REQUIRE(done.ok());
-    completed = *std::move(done);
+    completed = CompletedJob(*f.files, yaml, keeps ? &earlier : nullptr);
   }
 
   // Returns "name:type" of each feature.
@@ -158,6 +151,66 @@ TEST_CASE("dates keep the format of the model") {
   CHECK(given.completed.job.data.features.groups.empty());
 }
 
+TEST_CASE("a constant date keeps a format only if it has that form") {
+  const std::string format = ", features: {date_format: \"%d/%m/%Y\"}";
+  const auto row = [](const std::string& day) {
+    return [day](int64_t i) {
+      return day + "," + std::to_string(i * 7 % 100) + "," + City(i) + ",basic";
+    };
+  };
+  const auto earlier = [&row](int64_t i) {
+    return row("0" + std::to_string(1 + i % 9) + "/03/2024")(i);
+  };
+  for (const std::string day : {"2024-03-05", "20240305", "05/03/2024"}) {
+    KeptJob job(Table(row(day)), true, "", format, earlier);
+    const auto& groups = job.completed.job.data.features.groups;
+    REQUIRE(groups.size() == 1);
+    CHECK(groups[0].date_format == (day == "05/03/2024" ? "%d/%m/%Y" : ""));
+    job.f.job = job.completed.job;
+    CHECK(job.f.Profile()->train_rows > 0);
+  }
+}
+
+TEST_CASE("a name of digits is kept as a name") {
+  DataFixture f;
+  const auto job = [&f](const std::string& name, const std::string& city, bool row_names) {
+    std::string table = "0,1,y\n";
+    for (int64_t i = 0; i < 300; ++i) {
+      if (row_names) table += "\"row " + std::to_string(i) + "\",";
+      table += std::to_string(i * 7 % 100) + "," + (city.empty() ? City(i) : city) +
+               (i % 3 == 0 ? ",p\n" : ",q\n");
+    }
+    return "data: {train: " + f.Train(table, name) + ", label: y}\noutput: m\n";
+  };
+  const spec::EarlierModel model = EarlierModelOf(CompletedJob(*f.files, job("a.csv", "", false)));
+  const auto kept = CompletedJob(*f.files, job("b.csv", "Oslo", true), &model);
+  REQUIRE(kept.job.data.features.groups.size() == 1);
+  CHECK(kept.job.data.features.groups[0].columns ==
+        std::vector<spec::ColumnPattern>{std::string("1")});
+}
+
+TEST_CASE("files without a header keep their columns") {
+  DataFixture f;
+  const auto job = [&f](const std::string& table, const std::vector<std::string>& directories,
+                        const std::function<std::string(int64_t)>& city) {
+    for (const std::string& k : directories) {
+      std::string rows;
+      for (int64_t i = 0; i < 300; ++i) {
+        rows += std::to_string(i * 7 % 100) + "," + city(i) + (i % 3 == 0 ? ",p\n" : ",q\n");
+      }
+      REQUIRE(f.files->MakeDirectory(f.dir / (table + "/k=" + k)).ok());
+      f.dir.Put(table + "/k=" + k + "/0.csv", rows);
+    }
+    return "data: {train: " + f.dir / table + ", label: 2, csv: {header: false}}\noutput: m\n";
+  };
+  const auto one = [](int64_t) { return std::string("Oslo"); };
+  const spec::EarlierModel model =
+      EarlierModelOf(CompletedJob(*f.files, job("a", {"1", "2"}, City)));
+  const auto kept = CompletedJob(*f.files, job("b", {"1"}, one), &model);
+  CHECK(kept.input.schema.features == model.schema.features);
+  CHECK(kept.job.data.features.groups.size() == 2);
+}
+
 TEST_CASE("the task and the scaling layer of the model are kept") {
   DataFixture f;
   std::string table = "x,y\n";
@@ -185,25 +238,38 @@ TEST_CASE("the task and the scaling layer of the model are kept") {
   CHECK_FALSE(job("model: {scaling_layer: false}\n").job.model.scaling_layer);
 }
 
-// A plan of text columns that a part of the rows shows to be numbers or categories.
+// A plan of columns that the earlier model has too.
 struct WideTable {
-  // `kept`: columns whose names have 30 characters; `types`: type of a column.
-  Result<KeptColumns> Kept(int64_t columns,
-                           const std::function<spec::FeatureType(int64_t)>& type) const {
+  std::function<std::string(int64_t)> name = [](int64_t i) {
+    return "a_column_of_a_wide_table_" + std::to_string(i);
+  };
+  std::string path = "a.csv";
+  FeatureFindings findings = {.provisional = true};
+
+  // `type`: type of a column in the earlier model, which left out a column without one.
+  Result<KeptColumns> Kept(
+      int64_t columns, const std::function<std::optional<spec::FeatureType>(int64_t)>& type) const {
     spec::InputPlan plan;
     spec::EarlierModel earlier;
-    FeatureFindings findings{.provisional = true};
-    plan.files.push_back({.path = "a.csv"});
+    FeatureFindings found = findings;
+    plan.files.push_back({.path = path});
     for (int64_t i = 0; i < columns; ++i) {
-      plan.schema.names.push_back("a_column_of_a_wide_table_" + std::to_string(i));
-      plan.schema.features.push_back(static_cast<int32_t>(i));
-      plan.schema.rules.push_back({.type = type(i)});
+      const auto column = static_cast<int32_t>(i);
+      plan.schema.names.push_back(name(i));
+      plan.schema.features.push_back(column);
+      plan.schema.rules.push_back({.type = type(i).value_or(spec::FeatureType::kNumeric)});
+      found.columns.emplace_back(plan.schema.rules.back().type);
+      if (!type(i)) {
+        earlier.schema.left_out.push_back({column, spec::LeftOutReason::kConstant});
+        continue;
+      }
+      earlier.schema.features.push_back(column);
+      earlier.schema.rules.push_back({.type = *type(i)});
       earlier.options.emplace_back();
-      earlier.options.back().type = type(i);
-      findings.columns.emplace_back(type(i));
+      earlier.options.back().type = *type(i);
     }
-    earlier.schema = plan.schema;
-    return KeepColumns({}, plan, findings, earlier, "data: {train: a.csv, label: y}\noutput: m\n");
+    earlier.schema.names = plan.schema.names;
+    return KeepColumns({}, plan, found, earlier, "data: {train: a.csv, label: y}\noutput: m\n");
   }
 };
 
@@ -230,6 +296,48 @@ TEST_CASE("a job that would be too long stays as it is") {
   CHECK(kept->yaml.empty());
   REQUIRE(kept->notes.size() == 1);
   CHECK_THAT(kept->notes[0], Says("... too long"));
+}
+
+TEST_CASE("a job with too many values is written with ranges") {
+  const WideTable table = {.name = [](int64_t i) {
+    const auto letter = [](int64_t digit) {
+      return static_cast<char>(digit % 52 < 26 ? 'a' + digit % 26 : 'A' + digit % 26);
+    };
+    return std::string{letter(i / 2704), letter(i / 52), letter(i)};
+  }};
+  const auto kept = table.Kept(66'000, [](int64_t) { return std::optional<spec::FeatureType>(); });
+  REQUIRE(kept.ok());
+  const auto job = config::ParseJob(kept->yaml + "preset: none\n", "job");
+  INFO(job.status().ToString());
+  REQUIRE(job.ok());
+  CHECK(job->data.features.exclude ==
+        std::vector<spec::ColumnPattern>{spec::ColumnRange{0, 65'999}});
+}
+
+TEST_CASE("a wide vector is written by its own name") {
+  WideTable table = {.name = [](int64_t i) { return "v[" + std::to_string(i) + "]"; },
+                     .path = "a.parquet"};
+  table.findings.vectors = {"v"};
+  const auto groups = [&table](int64_t width, int64_t other) {
+    const auto kept = table.Kept(width, [other](int64_t i) {
+      return i == other ? spec::FeatureType::kBoolean : spec::FeatureType::kNumeric;
+    });
+    REQUIRE(kept.ok());
+    const auto job = config::ParseJob(kept->yaml + "preset: none\n", "job");
+    INFO(job.status().ToString());
+    REQUIRE(job.ok());
+    return job->data.features.groups;
+  };
+  const auto whole = groups(200'000, -1);
+  REQUIRE(whole.size() == 1);
+  CHECK(whole[0].columns == std::vector<spec::ColumnPattern>{std::string("v")});
+  const auto parts = groups(3, 1);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].columns ==
+        std::vector<spec::ColumnPattern>{std::string("v[0]"), std::string("v[2]")});
+  CHECK(parts[1].columns == std::vector<spec::ColumnPattern>{std::string("v[1]")});
+  table.findings.vectors.clear();  // three columns of numbers
+  CHECK(groups(3, -1)[0].columns.size() == 3);
 }
 
 TEST_CASE("columns that the job describes are its own matter") {

@@ -21,8 +21,9 @@ namespace espalier::data {
 namespace {
 
 // Makes columns of a Parquet table dates if the first file with values has a date type for them.
+// Adds the names of vectors.
 Status FindDates(const storage::FileSystem& files, const spec::InputPlan& plan,
-                 std::vector<spec::FeatureType>* types) {
+                 std::vector<spec::FeatureType>* types, std::set<std::string>* vectors) {
   constexpr int kFilesMax = 16;  // all but the last have a column without values
   std::map<std::string, bool> is_date;
   bool all_known = false;
@@ -34,6 +35,7 @@ Status FindDates(const storage::FileSystem& files, const spec::InputPlan& plan,
     ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
     all_known = true;
     for (const ParquetColumn& c : parquet->columns()) {
+      if (c.vector) vectors->insert(c.name);
       if (c.family == ColumnFamily::kNull) {
         all_known = false;
         continue;
@@ -98,6 +100,10 @@ class Inference {
                                  .index = sample.index[c]};
       Judgement judgement = Judge(sample.columns[c], facts);
       const bool left_out = std::holds_alternative<spec::LeftOutReason>(judgement);
+      if (const auto* reason = std::get_if<spec::LeftOutReason>(&judgement);
+          reason != nullptr && *reason == spec::LeftOutReason::kConstant) {
+        findings_.constants.emplace(c, sample.columns[c].first());
+      }
       // The type of a typed column is that of the file.
       if (sample.typed[c] && !left_out) judgement = spec::FeatureType::kNumeric;
       const auto* type = std::get_if<spec::FeatureType>(&judgement);
@@ -111,7 +117,7 @@ class Inference {
 
   Status UseDates() {
     std::vector<spec::FeatureType> types(findings_.columns.size());
-    ESPALIER_RETURN_IF_ERROR(FindDates(files_, plan_, &types));
+    ESPALIER_RETURN_IF_ERROR(FindDates(files_, plan_, &types, &findings_.vectors));
     for (size_t c = 0; c < types.size(); ++c) {
       std::optional<Judgement>& column = findings_.columns[c];
       if (types[c] != spec::FeatureType::kDate || !column) continue;

@@ -3,7 +3,10 @@
 // re-entrant.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,8 +25,10 @@ std::vector<bool> OpenColumns(const spec::DataSpec& data, const spec::Schema& sc
 // What the sampled rows show about the columns of `columns: auto`.
 struct FeatureFindings {
   std::vector<std::optional<Judgement>> columns = {};  // by column; nothing: it is not open
-  bool provisional = false;             // only a part of the training rows was sampled
-  std::vector<std::string> notes = {};  // on numbers that may be identifiers
+  bool provisional = false;                      // only a part of the training rows was sampled
+  std::vector<std::string> notes = {};           // on numbers that may be identifiers
+  std::map<size_t, std::string> constants = {};  // by column: its value, if it is left out for that
+  std::set<std::string> vectors = {};            // names of the vectors of a Parquet table
 };
 
 // Judges the open columns of a plan. Text and unnamed columns are judged by Judge

@@ -4,10 +4,14 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "src/base/text.h"
 #include "src/config/yaml_tree.h"
+#include "src/data/features/dates.h"
+#include "src/data/parquet/columns.h"
+#include "src/data/table/number.h"
 #include "src/data/table/schema.h"
 #include "src/spec/findings.h"
 #include "src/spec/names.h"
@@ -98,15 +102,48 @@ std::map<std::string, spec::FeatureOptions> OptionsByName(const spec::EarlierMod
   return columns;
 }
 
-// Length above which a job is too long. The preset adds its keys to the job later.
+// Length and number of values above which a job is too long. The preset adds its keys to the job
+// later.
 constexpr size_t kJobBytesMax = config::kYamlBytesMax - (64 << 10);
+constexpr int64_t kJobNodesMax = config::kYamlNodesMax - (1 << 10);
 
-// Returns whether a position means the same column in all files.
-bool HasPositions(const spec::InputPlan& plan) {
+// Returns the number of values that ParseYaml counts.
+int64_t NodesOf(const YamlNode& root) {
+  int64_t nodes = 0;
+  std::vector<const YamlNode*> open = {&root};
+  while (!open.empty()) {
+    const YamlNode& node = *open.back();
+    open.pop_back();
+    ++nodes;
+    for (const YamlNode& item : node.items) open.push_back(&item);
+    for (const auto& [key, value] : node.entries) {
+      ++nodes;
+      open.push_back(&value);
+    }
+  }
+  return nodes;
+}
+
+// Returns whether a position in the schema means the same column in a job and in all files. A
+// position in a job counts a vector of Parquet as one column. Directories may shadow columns of
+// some Parquet files.
+bool HasPositions(const spec::DataSpec& data, const spec::InputPlan& plan,
+                  const FeatureFindings& findings) {
+  if (spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet) {
+    return findings.vectors.empty() && plan.schema.partitions == 0;
+  }
   return std::none_of(plan.files.begin(), plan.files.end(), [](const spec::InputFile& file) {
     return std::find(file.columns.begin(), file.columns.end(), spec::InputFile::kLeftOut) !=
            file.columns.end();
   });
+}
+
+// Returns whether the text is a date without a format.
+bool IsKnownDate(const std::string& text) {
+  double number = 0;
+  if (ParseDate(text)) return true;
+  return ParseNumberSlowly(text, &number) == NumberKind::kNumber &&
+         (IsDayNumber(number) || IsMonthNumber(number));
 }
 
 // The decisions of `features: auto` about the columns of a plan.
@@ -117,7 +154,7 @@ class Keeper {
       : data_(data),
         plan_(plan),
         findings_(findings),
-        has_positions_(HasPositions(plan)),
+        has_positions_(HasPositions(data, plan, findings)),
         columns_(OptionsByName(earlier)) {
     for (const spec::LeftOutColumn& left_out : earlier.schema.left_out) {
       left_out_.insert(earlier.schema.names[static_cast<size_t>(left_out.column)]);
@@ -133,9 +170,12 @@ class Keeper {
     }
     KeptColumns kept;
     if (groups_.empty() && excluded_.empty()) return kept;
+    ESPALIER_ASSIGN_OR_RETURN(const YamlNode given, config::ParseYaml(yaml, "job"));
     for (const bool ranges : {false, true}) {
       if (ranges && !has_positions_) break;
-      ESPALIER_ASSIGN_OR_RETURN(std::string text, Written(yaml, ranges));
+      const YamlNode root = Extended(given, ranges);
+      if (NodesOf(root) > std::max(kJobNodesMax, NodesOf(given))) continue;
+      std::string text = config::EmitYaml(root);
       if (text.size() > std::max(kJobBytesMax, yaml.size())) continue;
       kept.yaml = std::move(text);
       kept.notes = std::move(notes_);
@@ -150,17 +190,41 @@ class Keeper {
  private:
   static constexpr size_t kNotesMax = 20;
 
-  // Returns whether an entry in a list of columns may be the name.
-  bool IsPlain(size_t column) const {
-    const std::string& name = plan_.schema.names[column];
-    const bool range = name.find("..") != std::string::npos;
-    return !name.empty() && name.size() <= spec::kTextMax && !range;
+  // Returns whether an entry in a list of columns may be the name. Without a header, it must look
+  // like a position.
+  bool IsPlain(const std::string& name) const {
+    constexpr std::string_view kDigits = "0123456789";
+    const bool range = name.find("..") != std::string::npos &&
+                       name.find_first_not_of("0123456789.+- ") == std::string::npos;
+    const bool position = name.find_first_not_of(kDigits) == std::string::npos;
+    return !name.empty() && name.size() <= spec::kTextMax && !range &&
+           (position || spec::HasHeader(data_, plan_.files.front().path));
   }
 
+  // Returns whether the job can name the column.
+  bool IsWritable(size_t column) const {
+    return has_positions_ || IsPlain(plan_.schema.names[column]);
+  }
+
+  // Returns the name in quotes, so that a name of digits is not a position. Otherwise the position.
   YamlNode Entry(size_t column) const {
-    const std::string position = std::to_string(column);
-    if (!IsPlain(column) || plan_.schema.names[column] == position) return ScalarNode(position);
-    return ScalarNode(plan_.schema.names[column], true);
+    const std::string& name = plan_.schema.names[column];
+    return IsPlain(name) ? ScalarNode(name, true) : ScalarNode(std::to_string(column));
+  }
+
+  // Returns the number of elements of the vector whose first element is the column, and stores its
+  // name. Returns 0 for another column.
+  size_t ElementsFrom(size_t column, std::string* vector) const {
+    const std::vector<std::string>& names = plan_.schema.names;
+    int64_t element = 0;
+    if (findings_.vectors.empty() || !ParseElementName(names[column], vector, &element)) return 0;
+    if (element != 0 || !findings_.vectors.contains(*vector) || !IsPlain(*vector)) return 0;
+    size_t count = 1;
+    while (column + count < names.size() &&
+           names[column + count] == ElementName(*vector, static_cast<int64_t>(count))) {
+      ++count;
+    }
+    return count;
   }
 
   // Returns the list of the columns. `ranges`: runs of neighbours are ranges of positions.
@@ -168,6 +232,14 @@ class Keeper {
     std::sort(columns.begin(), columns.end());
     YamlNode list = List();
     for (size_t first = 0, last = 0; first < columns.size(); first = last) {
+      std::string vector;
+      const size_t elements = ElementsFrom(columns[first], &vector);
+      last = first + elements;
+      if (elements > 0 && last <= columns.size() &&
+          columns[last - 1] == columns[first] + elements - 1) {
+        list.items.push_back(ScalarNode(vector, true));
+        continue;
+      }
       last = first + 1;
       while (ranges && last < columns.size() && columns[last] == columns[last - 1] + 1) ++last;
       list.items.push_back(last == first + 1 ? Entry(columns[first])
@@ -178,8 +250,8 @@ class Keeper {
     return list;
   }
 
-  Result<std::string> Written(const std::string& yaml, bool ranges) const {
-    ESPALIER_ASSIGN_OR_RETURN(YamlNode root, config::ParseYaml(yaml, "job"));
+  // Returns the job with the groups and the excluded columns.
+  YamlNode Extended(YamlNode root, bool ranges) const {
     YamlNode& features = MapAt(MapAt(root, "data"), "features");
     for (const auto& [options, columns] : groups_) {
       YamlNode group = GroupOf(options);
@@ -191,7 +263,7 @@ class Keeper {
       std::move(list.items.begin(), list.items.end(),
                 std::back_inserter(ListAt(features, "exclude").items));
     }
-    return config::EmitYaml(root);
+    return root;
   }
 
   void Keep(size_t column, const Judgement& judgement) {
@@ -209,7 +281,7 @@ class Keeper {
       Note("column " + Quoted(name) +
            " is read as by the model of train.initial. Without that model, `features: auto` would "
            "ask how to read it");
-    } else if (left_out_.contains(name) && (IsPlain(column) || has_positions_)) {
+    } else if (left_out_.contains(name) && IsWritable(column)) {
       excluded_.push_back(column);
       Note("column " + Quoted(name) + " is left out as in the model of train.initial");
     }
@@ -217,18 +289,29 @@ class Keeper {
 
   // Keeps a column that the rows would leave out.
   void KeepLeftOut(size_t column, spec::LeftOutReason reason) {
-    if (!AddToGroup(column, false)) return;
+    if (!AddToGroup(column, HasKnownDate(column))) return;
     Note("column " + Quoted(plan_.schema.names[column]) +
          " is a feature as in the model of train.initial, although `features: auto` would leave it "
          "out (" +
          spec::NameOf(reason) + ")");
   }
 
+  // Returns whether all rows have the same date, which needs no format and is not in the format of
+  // the earlier model.
+  bool HasKnownDate(size_t column) const {
+    const auto constant = findings_.constants.find(column);
+    const auto known = columns_.find(plan_.schema.names[column]);
+    if (constant == findings_.constants.end() || known == columns_.end()) return false;
+    const std::string& format = known->second.date_format;
+    if (known->second.type != spec::FeatureType::kDate || format.empty()) return false;
+    return !DateFormat(format).Parse(constant->second) && IsKnownDate(constant->second);
+  }
+
   // Returns whether the column is one of the earlier model. `has_format`: its texts are dates
   // without the format of that model.
   bool AddToGroup(size_t column, bool has_format) {
     const auto known = columns_.find(plan_.schema.names[column]);
-    if (known == columns_.end() || (!IsPlain(column) && !has_positions_)) return false;
+    if (known == columns_.end() || !IsWritable(column)) return false;
     spec::FeatureOptions options = known->second;
     if (has_format || !data_.features.date_format.empty()) options.date_format.clear();
     auto group = std::find_if(groups_.begin(), groups_.end(),

@@ -24,10 +24,13 @@ struct KeptColumns {
 // that the earlier model left out go to `exclude`. If the findings are provisional, names all these
 // columns, because all rows may decide differently from the sample. Columns that `data` describes,
 // and columns of neither table, stay as they are. A date keeps the format of the earlier model,
-// unless the job gives a format or the rows have dates of a known one.
+// unless the job gives a format or the rows have dates of a known one. If all rows have the same
+// date, it also keeps a format that reads this date.
 //
-// Writes runs of columns as ranges of positions if the job would otherwise be too long. A job that
-// remains too long is unchanged, with a note. REQUIRES: the schema of `plan` is undecided.
+// Writes a vector of Parquet by its own name if all its elements belong together. Writes runs of
+// columns as ranges of positions if the job would otherwise be too long. It writes no positions if
+// their meaning is not the same in all files, or if vectors shift them. A job that remains too long
+// is unchanged, with a note. REQUIRES: the schema of `plan` is undecided.
 Result<KeptColumns> KeepColumns(const spec::DataSpec& data, const spec::InputPlan& plan,
                                 const FeatureFindings& findings, const spec::EarlierModel& earlier,
                                 const std::string& yaml);
