@@ -49,8 +49,8 @@ void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsK
 // target.
 double PenaltyValue(const NetworkShape& shape, double difference);
 
-// Returns the predicted class: with costs the one with the lowest expected cost, with thresholds the
-// one with the largest multiple of its threshold, otherwise the most probable one. `shares`
+// Returns the predicted class: with costs the one with the lowest expected cost, with thresholds
+// the one with the largest multiple of its threshold, otherwise the most probable one. `shares`
 // [classes] are the probabilities times any positive number. REQUIRES: with costs, at most
 // spec::kCostClassesMax classes.
 template <typename T>

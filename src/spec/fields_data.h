@@ -23,10 +23,10 @@ inline constexpr auto kFields<CsvOptions> = Declare(
                .NoCharacter("whitespace")
                .Doc("One character, such as \"\\t\" for tabs or \"\\x01\" for Hive's text tables. "
                     "whitespace: runs of blanks and tabs.")),
-    Member(
-        &CsvOptions::quote,
-        Key("quote").NoCharacter("none").Doc(
-            "The character around fields that contain a delimiter. none: quotes are plain text.")),
+    Member(&CsvOptions::quote,
+           Key("quote").NoCharacter("none").Doc("The character around fields that contain a "
+                                                "delimiter. Blanks before an opening quote make "
+                                                "a bad row. none: quotes are plain text.")),
     Member(&CsvOptions::multiline, Key("multiline")
                                        .Doc("true: quoted fields may contain line breaks. Each "
                                             "file is then read by one worker.")),
