@@ -426,8 +426,9 @@ Status LocalFileSystem::MakeDirectory(const std::string& uri) const {
     if (name.empty()) continue;
     int next = openat(at->get(), name.c_str(), kFlags);
     if (next < 0 && errno == ENOENT) {
-      if (secrets_.Has(JoinPath(OpenedPath(at->get()), name))) return Refused(path);
-      const bool made = mkdirat(at->get(), name.c_str(), 0777) == 0;
+      const std::string missing = JoinPath(OpenedPath(at->get()), name);
+      if (secrets_.Has(missing)) return Refused(path);
+      const bool made = mkdir(missing.c_str(), 0777) == 0;
       const int error = errno;
       next = openat(at->get(), name.c_str(), kFlags);
       if (next < 0 && !made && errno == ENOENT) errno = error;

@@ -58,10 +58,10 @@ class CommitTest(EspalierTest):
         self.assertEqual(self.beside(), [])
 
     def test_paused_before_it_writes(self):
-        self.paused_worker("mkdirat", "m.draft-")
+        self.paused_worker("mkdir", "m.draft-")
 
     def test_paused_before_it_reserves(self):
-        self.paused_worker("mkdirat", "m.writing-")
+        self.paused_worker("mkdir", "m.writing-")
 
     def test_paused_before_the_bundle_is_complete(self):
         self.paused_worker("renameat2", "m.draft-")

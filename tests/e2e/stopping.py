@@ -45,11 +45,10 @@ static void at_path(const char *call, int directory, const char *path) {
   at(call, whole, strlen(whole));
 }
 
-int mkdirat(int directory, const char *path, mode_t mode) {
-  int (*next)(int, const char *, mode_t) =
-      (int (*)(int, const char *, mode_t))dlsym(RTLD_NEXT, "mkdirat");
-  at_path("mkdirat", directory, path);
-  return next(directory, path, mode);
+int mkdir(const char *path, mode_t mode) {
+  int (*next)(const char *, mode_t) = (int (*)(const char *, mode_t))dlsym(RTLD_NEXT, "mkdir");
+  at("mkdir", path, strlen(path));
+  return next(path, mode);
 }
 
 int unlinkat(int directory, const char *path, int flags) {
