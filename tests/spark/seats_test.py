@@ -211,7 +211,7 @@ class SeatsTest(daemons.EspalierTest):
         for error, words, options in (
                 (espalier.InvalidArgumentError, "above 0", dict(workers=0)),
                 (espalier.InvalidArgumentError, "above 0", dict(workers=1, start_timeout=0)),
-                (espalier.InvalidArgumentError, "belong to", dict(workers=1, insecure=True)),
+                (espalier.InvalidArgumentError, "are for a", dict(workers=1, insecure=True)),
                 (espalier.NotFoundError, "tls: cannot read", dict(
                     workers=1, coordinator="127.0.0.1:1", tls=("none", "none", "none"))),
                 (espalier.UnavailableError, "127.0.0.1:1 cannot be reached", dict(

@@ -118,7 +118,7 @@ class WordsTest(daemons.EspalierTest):
                 return self.submit.read_job(spark, "conf/job.yaml")
             self.write("job.yaml", "output: /here\n")  # as in a YARN container
             self.assertIn("output: /here", read("cluster"))
-            with self.assertRaisesRegex(espalier.NotFoundError, "no job file conf/job.yaml"):
+            with self.assertRaisesRegex(espalier.NotFoundError, "conf/job.yaml does not exist"):
                 read("client")  # in client mode the working directory may have another job.yaml
             self.write("sent/job.yaml", "output: /sent\n")
             self.assertIn("output: /sent", read("client"))
