@@ -178,7 +178,7 @@ class Run:
             if name in ("e2e-long", "yarn"):  # tests that also run the Python client
                 python_client.ensure()
             self.python_tests(name, test_python.ensure, "tests/" + name.replace("-long", ""),
-                              {"e2e": AT_ONCE, "e2e-long": AT_ONCE, "yarn": 2}.get(name, 1),
+                              AT_ONCE if name.startswith("e2e") else 2,
                               "long" if name == "e2e-long" else "not long")
         elif name == "spark-smoke":
             self.python_tests(name, lambda: python_client.ensure("spark"), SPARK_SMOKE, 1, "smoke")
