@@ -183,9 +183,8 @@ class Run:
         elif name == "spark-smoke":
             self.python_tests(name, lambda: python_client.ensure("spark"), SPARK_SMOKE, 1, "smoke")
         else:
-            self.python_tests(name, lambda: python_client.ensure(name),
-                              "tests/python" if name == "python" else "tests/spark", 2,
-                              "not long")
+            where, at_once = ("tests/python", 2) if name == "python" else ("tests/spark", AT_ONCE)
+            self.python_tests(name, lambda: python_client.ensure(name), where, at_once, "not long")
 
     def python_tests(self, name, ensure, where, at_once=1, marks="not long", variables=()):
         try:
