@@ -220,7 +220,8 @@ class JobMember {
   Links links_;   // the last generation's
   Links before_;  // the previous generation's, until all members have left it
   std::optional<training::TrainingState<T>> compared_;  // state that the step in flight compares
-  // Newest state that all members had, or a checkpoint.
+  // Newest state that all members had, or a checkpoint. Empty in asynchronous training, which
+  // compares nothing.
   std::optional<training::TrainingState<T>> agreed_;
   std::optional<rpc::MemberKey> offered_;
 

@@ -248,7 +248,7 @@ TEST_CASE("codes that begin with a currency are identifiers") {
   }
 }
 
-TEST_CASE("a price with a currency after it is no category") {
+TEST_CASE("a number with a currency after it is not a category") {
   for (const char* currency : {" EUR", "EUR", " Rs.", " R$"}) {
     INFO(currency);
     const auto price = [&](int64_t i) { return std::to_string(5 + i % 20) + currency; };

@@ -245,7 +245,7 @@ class NameNodeTest(daemons.EspalierTest):
                              [False, True, True, False])
             self.assertEqual(["user.name=ann" in text for text in self.asked],
                              [True, False, False, False])
-            self.refused(espalier.UnavailableError, "our proof as a repeated one", asks,
+            self.refused(espalier.UnavailableError, "proof as a repeated one", asks,
                          replay % "Request is a replay (34)")
             self.refused(espalier.PermissionDeniedError, "its keytab does not have the key",
                          asks, replay % "Checksum failed")

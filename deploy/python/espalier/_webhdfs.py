@@ -255,7 +255,7 @@ class _Refusal(NamedTuple):
             return self._of_kerberos(uri, who)
         if self.code == 401:
             return PermissionDeniedError("%s: %s answers HTTP 401: it %s" % (
-                uri, who, "rejects our Kerberos identity. Is it of a realm that HDFS trusts?"
+                uri, who, "rejects the Kerberos ticket. Get one of a realm that HDFS trusts"
                 if kerberos else "requires authentication of an unknown kind (expected Kerberos "
                 "(SPNEGO) or delegation tokens)"))
         if self.code == 404 or self.kind == "FileNotFoundException":
@@ -270,7 +270,7 @@ class _Refusal(NamedTuple):
 
     def _of_kerberos(self, uri: str, who: str) -> EspalierError:
         if "replay" in self.gss:
-            return UnavailableError("%s rejected our proof as a repeated one" % who)
+            return UnavailableError("%s rejected the Kerberos proof as a repeated one" % who)
         if "Checksum failed" in self.gss:
             return PermissionDeniedError(
                 "%s: %s cannot read our Kerberos ticket: its keytab does not have the key "
