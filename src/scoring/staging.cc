@@ -1,6 +1,8 @@
 #include "src/scoring/staging.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
@@ -14,6 +16,8 @@ constexpr const char* kReplaced = "/replaced";
 constexpr const char* kEmptied = "/emptied";
 constexpr size_t kIdDigits = 16;
 constexpr int64_t kTimeBytesMax = 32;
+constexpr int kTimeTries = 100;
+constexpr std::chrono::milliseconds kTimeStep{10};
 
 using Check = std::function<Status()>;
 
@@ -45,6 +49,9 @@ Result<std::string> TimeOf(const storage::FileSystem& files, const std::string& 
   return found.status();
 }
 
+// Returns the path of this job's _SUCCESS until it is moved into the output.
+std::string SuccessOf(const std::string& staging) { return staging + kWhole + "/" + kSuccessFile; }
+
 // The owner of the output, as the output itself shows it. The staging directory may be old, and
 // another user may own the place by now.
 enum class Standing {
@@ -66,6 +73,9 @@ Result<Standing> StandingOf(const storage::FileSystem& files, const std::string&
   ESPALIER_RETURN_IF_ERROR(written.status());
   ESPALIER_ASSIGN_OR_RETURN(const std::string there, TimeOf(files, output + "/" + kSuccessFile));
   if (there.empty() || there != *written) return Standing::kOther;
+  // Another job's file may have been written in the same millisecond.
+  ESPALIER_ASSIGN_OR_RETURN(const bool unmoved, IsThere(files, SuccessOf(staging)));
+  if (unmoved) return Standing::kOther;
   ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
   return emptied ? Standing::kFilled : Standing::kPlaced;
 }
@@ -82,10 +92,24 @@ Status MoveParts(const storage::FileSystem& files, const std::string& from, cons
   return {};
 }
 
+// Writes _SUCCESS and returns its time, which differs from that of the output to replace.
+Result<std::string> WriteSuccess(const storage::FileSystem& files, const std::string& output,
+                                 const std::string& staging) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string there, TimeOf(files, output + "/" + kSuccessFile));
+  for (int i = 0; i < kTimeTries; ++i) {
+    ESPALIER_RETURN_IF_ERROR(EndPredictions(files, staging + kWhole));
+    ESPALIER_ASSIGN_OR_RETURN(std::string written, TimeOf(files, SuccessOf(staging)));
+    if (written != there) return written;
+    std::this_thread::sleep_for(kTimeStep);
+  }
+  return Unavailable("the clock of the storage of " + QuotedPath(output) + " does not advance");
+}
+
 Status PutTogether(const storage::FileSystem& files, const PredictSpec& spec,
                    const std::string& staging, const std::vector<spec::ShardScore>& shards,
                    const Check& check_wanted) {
   const std::string whole = staging + kWhole;
+  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kSuccess));
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(whole));
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(whole));
   const auto count = static_cast<int64_t>(shards.size());
@@ -103,8 +127,7 @@ Status PutTogether(const storage::FileSystem& files, const PredictSpec& spec,
     ESPALIER_RETURN_IF_ERROR(MoveParts(files, from + below, whole + below, i, count,
                                        written.reject_parts, spec::PartFormat::kCsv, check_wanted));
   }
-  ESPALIER_RETURN_IF_ERROR(EndPredictions(files, whole));
-  ESPALIER_ASSIGN_OR_RETURN(const std::string written, TimeOf(files, whole + "/" + kSuccessFile));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string written, WriteSuccess(files, spec.output, staging));
   return files.WriteAtomically(staging + kSuccess, written);
 }
 

@@ -130,6 +130,17 @@ TEST_CASE("a repeated job restores an output that was moved, too") {
   CHECK(emptied > 3);
 }
 
+// A file system whose times are so coarse that jobs which follow each other often have the same.
+class CoarseFiles final : public storage::PassingFiles {
+ public:
+  using storage::PassingFiles::PassingFiles;
+  Result<storage::FileInfo> Stat(const std::string& p) const override {
+    auto found = files_.Stat(p);
+    if (found.ok()) found->modified_ms -= found->modified_ms % 8;
+    return found;
+  }
+};
+
 TEST_CASE("an earlier job restores its output after the current job") {
   int waited = 0, moved = 0;
   bool died = true;
@@ -142,19 +153,20 @@ TEST_CASE("an earlier job restores its output after the current job") {
     for (int others = changes; other_died; ++others) {
       INFO(changes << " " << others);
       Replacing f;
-      REQUIRE_FALSE(f.Merge(DyingFiles(*f.files, changes), f.Score(), f.spec).ok());
+      const CoarseFiles coarse(*f.files);
+      REQUIRE_FALSE(f.Merge(DyingFiles(coarse, changes), f.Score(), f.spec).ok());
       const std::string first = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
-      other_died = !f.Merge(DyingFiles(*f.files, others), f.Score(), f.spec).ok();
-      const Status cleared = RemoveStaging(*f.files, f.dir / "out", first, false);
+      other_died = !f.Merge(DyingFiles(coarse, others), f.Score(), f.spec).ok();
+      const Status cleared = RemoveStaging(coarse, f.dir / "out", first, false);
       waited += cleared.code() == StatusCode::kResourceExhausted;
       if (other_died) {
-        REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+        REQUIRE(RemoveStaging(coarse, f.dir / "out", f.staging, false).ok());
       }
-      REQUIRE(RemoveStaging(*f.files, f.dir / "out", first, false).ok());
+      REQUIRE(RemoveStaging(coarse, f.dir / "out", first, false).ok());
       CHECK(Tree(*f.files, f.dir / "out") == (other_died ? f.before : f.Local()));
     }
   }
-  CHECK(waited > 3);
+  CHECK(waited > 0);
 }
 
 }  // namespace
