@@ -17,8 +17,8 @@
 //   .OUT.scoring-ID/emptied             all previous content is out; later content is this job's
 //
 // OUT itself shows whether it belongs to this job: it contains `.filling-ID`, or a _SUCCESS with
-// that time, and `whole` contains none. If a job could not be cleaned up for a long time, another user may have taken its
-// place. Then OUT contains neither, and the job does not change it.
+// that time, and `whole` has no _SUCCESS. If a job could not be cleaned up for a long time, another
+// user may have taken its place. Then OUT contains neither, and the job does not change it.
 //
 // Only parts that the results name are moved, each from the generation that reported it. Late files
 // of a member that was given up are never among them.
