@@ -6,32 +6,20 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "src/coordinator/open_journal.h"
 #include "src/coordinator/segment.h"
 #include "src/coordinator/state_directory.h"
 #include "src/rpc/journal_codec.h"
+#include "tests/coordinator/files.h"
 #include "tests/rpc/messages.h"
 
 namespace espalier::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string Directory(const std::string& name) {
-  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
-  fs::remove_all(path);
-  return path;
-}
-
-std::string Read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void Store(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;

@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -24,6 +23,7 @@
 #include "src/coordinator/open_journal.h"
 #include "src/coordinator/segment.h"
 #include "src/rpc/journal_codec.h"
+#include "tests/coordinator/files.h"
 #include "tests/rpc/messages.h"
 #include "tests/storage/fake_hdfs.h"
 
@@ -35,17 +35,6 @@ using Hook = std::function<void(JobId, const cluster::JournalEntry*)>;
 
 constexpr JobId kBad{2};
 const std::string kLine = std::string(kVersion) + " job-2";
-
-std::string Directory(const std::string& name) {
-  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
-  fs::remove_all(path);
-  return path;
-}
-
-std::string Read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void Crashed(const std::string& plain, const std::string& lines) {
   std::ofstream(plain + "/replay-crashes") << lines;
