@@ -170,7 +170,7 @@ void CoordinatorCore::FinishRecall(const Replaying& replaying) {
     if (replaying) replaying(id, nullptr);
     job.may_write = !s.scores() && s.generation.value != 0;
     const bool profiled = job.profile != nullptr && !job.leaves.empty() && !job.members.empty();
-    if (!profiled) {
+    if (!profiled || !job.set_aside.empty()) {  // BeginLife fails a set-aside job
       awaiting_ = awaiting_ || s.generation.value != 0;
       job.profile.reset();
       QueueAgain(job);

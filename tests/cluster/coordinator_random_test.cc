@@ -1,8 +1,11 @@
 // Feeds a CoordinatorCore with random events from a seed and checks its invariants after each one.
+// Sometimes another core replays the journal and continues.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "src/base/random.h"
 #include "src/cluster/coordinator_core.h"
@@ -12,12 +15,53 @@ namespace espalier::cluster {
 namespace {
 
 constexpr int64_t kQueuedMax = 5, kKeptMax = 4, kWorkersMax = 8;
+const std::string kAside = "its entries crashed two starts";
 constexpr int64_t kOwnerWaitingMax = 3, kOwnerRunningMax = 2, kOwnerWorkersMax = 3;
+
+// Describes an entry, for comparisons.
+std::string Text(const JournalEntry& entry) {
+  std::string out = std::to_string(entry.index()) + " " + ToString(JobOf(entry));
+  const auto add = [&](const auto&... numbers) { ((out += " " + std::to_string(numbers)), ...); };
+  std::visit(
+      [&](const auto& e) {
+        if constexpr (requires { e.generation; }) add(e.generation.value);
+        if constexpr (requires { e.worker; }) add(e.worker.value);
+        if constexpr (requires { e.at_ms; }) add(e.at_ms);
+        if constexpr (requires { e.times; }) add(e.times);
+        if constexpr (requires { e.why; }) out += " " + e.why;
+        if constexpr (requires { e.row; }) add(e.number, e.row.step);
+        if constexpr (requires { e.submission; }) add(e.submission.packed_input != nullptr);
+        if constexpr (requires { e.members; }) {
+          add(e.leaves.size(), e.reverts);
+          for (const Member& m : e.members) add(m.worker.value);
+        }
+      },
+      entry);
+  return out;
+}
+
+// Describes a core that a journal makes. Leaves out its next numbers, because a journal does not
+// hold the numbers that workers have named.
+std::vector<std::string> Replayed(const CoordinatorCore& core) {
+  std::vector<std::string> out;
+  for (const JournalEntry& entry : core.Remember()) {
+    const bool number =
+        std::holds_alternative<WorkerIdGiven>(entry) || std::holds_alternative<JobForgotten>(entry);
+    if (!number) out.push_back(Text(entry));
+  }
+  for (const spec::JobSnapshot& s : core.Jobs()) {
+    out.push_back(ToString(s.job) + " " + spec::JobStateName(s.state) + " " +
+                  std::to_string(s.generation.value) + " " + std::to_string(s.submitted_ms) + " " +
+                  std::to_string(s.started_ms) + " " + std::to_string(s.training_ms) + " " +
+                  std::to_string(s.ended_ms) + " " + s.error.ToString());
+  }
+  return out;
+}
 
 class Chaos {
  public:
   explicit Chaos(uint64_t seed, bool quotas)
-      : seed_(seed), quotas_(quotas), core_(Options(quotas)) {
+      : seed_(seed), quotas_(quotas), options_(Options(quotas)), core_(options_) {
     auto input = std::make_shared<spec::InputPlan>();
     for (int i = 0; i < 5; ++i) input->shards.push_back({0, i * 10, (i + 1) * 10});
     input->schema.features = {0};
@@ -61,6 +105,7 @@ class Chaos {
 
   void OneEvent() {
     now_ms_ += static_cast<int64_t>(Draw(100));
+    if (Draw(100) == 0) return Restart();
     switch (Draw(16)) {
       case 0:
         Feed(SessionOpened{{++sessions_}, "peer"});
@@ -90,6 +135,79 @@ class Chaos {
         Sensible();
         break;
     }
+  }
+
+  // Replaces the core by one that replays the journal. The new core has the same state. If the
+  // journal sets a job aside, that job has ended after the first event.
+  void Restart() {
+    if (!TrainsUnmet()) {
+      CHECK(Replayed(CoordinatorCore(options_, core_.Remember())) ==
+            Replayed(CoordinatorCore(options_, journal_)));
+    }
+    const JobId aside = Draw(2) == 0 ? AnyBegun() : JobId{};
+    if (aside) SetAside(aside);
+    ++options_.incarnation.value;
+    core_ = CoordinatorCore(options_, journal_);
+    const std::vector<std::string> replayed = Replayed(core_);
+    journal_ = core_.Remember();
+    CHECK(Replayed(CoordinatorCore(options_, journal_)) == replayed);
+    if (Draw(2) == 0) core_ = CoordinatorCore(options_, journal_);
+    orders_.clear();
+    profiled_.clear();
+    merges_.clear();
+    checks_.clear();
+    fences_.clear();
+    trains_.clear();
+    for (const spec::JobSnapshot& s : core_.Jobs()) {
+      awaited_.insert(s.job);
+      if (s.training_ms != 0) trains_.insert(s.job);
+    }
+    const bool ended = ended_.contains(aside);
+    Feed(Tick{});
+    const auto job = core_.Job(aside);
+    if (!job || ended) return;
+    CHECK(job->state == spec::JobState::kFailed);
+    CHECK(job->error.message() == kAside);
+  }
+
+  // Returns whether a root reported progress before all members were ready for the first time. The
+  // journal does not hold that start, because not all members may have their orders.
+  bool TrainsUnmet() const {
+    const auto jobs = core_.Jobs();
+    return std::any_of(jobs.begin(), jobs.end(), [&](const spec::JobSnapshot& s) {
+      return !spec::IsFinal(s.state) && s.training_ms != 0 && !trains_.contains(s.job);
+    });
+  }
+
+  // Returns an unfinished job that has had workers. If none exists, returns any job.
+  JobId AnyBegun() {
+    std::vector<JobId> begun;
+    for (const spec::JobSnapshot& s : core_.Jobs()) {
+      if (s.generation.value != 0 && !spec::IsFinal(s.state)) begun.push_back(s.job);
+    }
+    return begun.empty() ? AnyJob() : begun[Draw(begun.size())];
+  }
+
+  // Adds JobSetAside to the journal, perhaps after reducing the job's entries to their outlines.
+  void SetAside(JobId job) {
+    if (Draw(2) == 0) {
+      std::erase_if(journal_, [&](const JournalEntry& e) {
+        return JobOf(e) == job &&
+               (std::holds_alternative<ProfileRecorded>(e) ||
+                std::holds_alternative<HistoryRecorded>(e) ||
+                std::holds_alternative<TrainingStarted>(e) ||
+                std::holds_alternative<MergeTried>(e) || std::holds_alternative<JobReplanned>(e));
+      });
+      for (JournalEntry& entry : journal_) {
+        if (JobOf(entry) != job) continue;
+        if (auto* accepted = std::get_if<JobAccepted>(&entry)) {
+          accepted->submission.input.reset();
+          accepted->submission.packed_input.reset();
+        }
+        if (auto* started = std::get_if<GenerationStarted>(&entry)) started->leaves.clear();
+      }
+    }
+    journal_.push_back(JobSetAside{job, kAside});
   }
 
   SessionId AnySession() {
@@ -252,6 +370,7 @@ class Chaos {
     const CoordinatorActions actions = core_.Step(event, now_ms_);
     for (const JournalEntry& entry : actions.persist) {
       std::visit([this](const auto& e) { Persisted(e); }, entry);
+      journal_.push_back(entry);
     }
     for (const SendToWorker& send : actions.send) Sent(send);
     for (const CloseSession& close : actions.close) {
@@ -297,6 +416,7 @@ class Chaos {
     generation = e.generation.value;
     CHECK(!ended_.contains(e.job));
     CHECK((!e.members.empty() || e.leaves.empty()));  // without members: the job was preempted
+    if (e.members.empty()) trains_.erase(e.job);
   }
   void Persisted(const ProfileRecorded& e) {
     CHECK(!ended_.contains(e.job));
@@ -312,9 +432,12 @@ class Chaos {
     CHECK(!profiled_.contains(e.job));
   }
   void Persisted(const MemberCrashed& e) { CHECK(!ended_.contains(e.job)); }
-  void Persisted(const JobSetAside& e) { CHECK(!ended_.contains(e.job)); }
+  void Persisted(const JobSetAside&) { CHECK(false); }  // only a replay of the journal adds it
   void Persisted(const MergeTried& e) { CHECK(!ended_.contains(e.job)); }
-  void Persisted(const TrainingStarted& e) { CHECK(started_.contains(e.job)); }
+  void Persisted(const TrainingStarted& e) {
+    CHECK(started_.contains(e.job));
+    trains_.insert(e.job);
+  }
   void Persisted(const IncarnationTaken&) {}
   void Persisted(const TokensReplaced& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const HistoryRecorded& e) { CHECK(!ended_.contains(e.job)); }
@@ -382,6 +505,8 @@ class Chaos {
       CHECK(begun[owner] <= kOwnerRunningMax);
       CHECK(used[owner] <= kOwnerWorkersMax);
     }
+    for (const JobId job : worked) awaited_.erase(job);
+    for (const JobId job : awaited_) running.erase(job);
     CHECK(std::includes(worked.begin(), worked.end(), running.begin(), running.end()));
     for (JobId job : worked) CHECK(!ended_.contains(job));
   }
@@ -390,12 +515,15 @@ class Chaos {
   const bool quotas_;
   uint64_t draws_ = 0, sessions_ = 0, requests_ = 0, accepted_ = 0;
   int64_t now_ms_ = 1'000'000;
+  CoordinatorCoreOptions options_;
   CoordinatorCore core_;
+  std::vector<JournalEntry> journal_;
+  std::set<JobId> awaited_;  // after a restart, no worker of the job has returned yet
   std::shared_ptr<const spec::InputPlan> input_;
   WorkerId last_worker_;
   std::map<JobId, uint64_t> started_;  // newest generation
   std::map<JobId, uint64_t> reserved_;
-  std::set<JobId> profiled_;
+  std::set<JobId> profiled_, trains_;
   std::map<JobId, spec::JobState> ended_;
   std::map<JobId, std::string> owners_;
   std::set<SessionId> closed_;
