@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <utility>
+#include <variant>
 
 #include "src/base/log.h"
 #include "src/coordinator/journal.h"
@@ -13,11 +14,6 @@ namespace espalier::coordinator {
 namespace {
 
 constexpr int64_t kOutlineCrashes = 2, kNothingCrashes = 3;
-
-bool IsGeneration(const cluster::JournalEntry& entry) {
-  return std::holds_alternative<cluster::GenerationStarted>(entry) ||
-         std::holds_alternative<cluster::GenerationReserved>(entry);
-}
 
 // Returns the acceptance of a job of which nothing was read.
 cluster::JobAccepted Unread(JobId job) {
@@ -60,7 +56,10 @@ Result<std::optional<cluster::JournalEntry>> Replay::Decode(const rpc::EntryHead
   }
   if (past.times >= kNothingCrashes || (past.at_end && head.ends)) return Entry();
   ESPALIER_ASSIGN_OR_RETURN(Entry entry, rpc::DecodeOutline(bytes));
-  if (past.at_end && entry && IsGeneration(*entry)) entry.reset();
+  if (past.at_end && entry) {
+    auto* started = std::get_if<cluster::GenerationStarted>(&*entry);
+    if (started != nullptr) started->generation = {};
+  }
   return entry;
 }
 

@@ -4,12 +4,14 @@
 //   crashes at a job   read of its entries
 //   0, 1               all
 //   2                  outlines (rpc/journal_codec.h). After a crash at JobEnded, that entry is
-//                      left out, and the generations with it, so that no output is cleared away
+//                      left out, and the numbers of generations with it, so that no output is
+//                      cleared away
 //   3 or more          nothing except its number
 //
 // The core fails a set-aside job like any other: it answers workers and clients. After two crashes
 // it also keeps the request id, clears away what the job wrote, and revokes its tokens. After more
-// crashes these are unknown. The journal is rewritten before the replay continues, so the job stays
+// crashes these are unknown, and other jobs wait for the workers that this job had taken from them
+// until the liveness limit. The journal is rewritten before the replay continues, so the job stays
 // set aside at all later starts and in all later versions. A later version does not try the job
 // again: its user has seen that the job failed, and its output may belong to another job.
 //

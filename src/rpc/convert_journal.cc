@@ -271,7 +271,6 @@ Result<std::optional<cluster::JournalEntry>> DecodeOutline(std::string_view byte
       break;
     }
     case v1::JournalEntry::kGenerationStarted:
-      proto.mutable_generation_started()->clear_members();
       proto.mutable_generation_started()->clear_leaves();
       break;
     case v1::JournalEntry::kGenerationReserved:

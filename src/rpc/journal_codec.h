@@ -27,8 +27,9 @@ struct EntryHead {
   bool ends = false;  // JobEnded
 };
 EntryHead HeadOfEntry(std::string_view bytes);
-// Decodes an entry without the fields that only a running job needs, such as input and members.
-// None: the whole entry is of that kind.
+// Decodes an entry without the fields that only a running job needs, such as input and leaves.
+// Keeps the members, because other jobs do not have these workers any more. None: only a running
+// job needs the whole entry.
 Result<std::optional<cluster::JournalEntry>> DecodeOutline(std::string_view bytes);
 
 }  // namespace espalier::rpc

@@ -207,6 +207,51 @@ TEST_CASE("the entries of a set-aside job are kept in a private file") {
   CHECK(std::holds_alternative<cluster::GenerationStarted>(segment->entries[2]));
 }
 
+TEST_CASE("a job does not wait for workers that a set-aside job took") {
+  const std::string directory = Directory("took");
+  const bool ended = GENERATE(false, true);
+  {
+    cluster::JobAccepted trains = Accepted(1);
+    trains.submission.work = cluster::TrainingSubmission{};
+    trains.submission.workers_min = 1;
+    const cluster::Member first{{5}, "a", "host:1"}, second{{6}, "b", "host:2"};
+    const OpenedJournal journal = Open(directory);
+    REQUIRE(
+        journal.journal
+            ->Append({cluster::WorkerIdGiven{{6}}, trains, Accepted(2),
+                      cluster::ProfileRecorded{
+                          {1}, std::make_shared<const spec::TableProfile>(rpc::SampleProfile())},
+                      cluster::GenerationStarted{
+                          {1}, {1}, {first, second}, {{0, 9}, {9, 16}}, 12, "haswell"},
+                      cluster::TrainingStarted{{1}, 14},
+                      cluster::GenerationStarted{kBad, {1}, {first}, {}, 15, "haswell"}})
+            .ok());
+    spec::JobSnapshot snapshot = rpc::SampleSnapshot();
+    snapshot.job = kBad;
+    if (ended) REQUIRE(journal.journal->Append({cluster::JobEnded{snapshot}}).ok());
+  }
+  const std::string line = kLine + (ended ? " end\n" : "\n");
+  Crashed(directory, line + line);
+  Started started = Start(directory);
+  REQUIRE(started.core.Job({1})->state == spec::JobState::kRecovering);
+  cluster::Hello hello;
+  hello.version = kVersion;
+  hello.arithmetic_id = "haswell";
+  hello.session = "session of b";
+  hello.worker = {6};
+  hello.name = "b";
+  hello.address = "host:2";
+  hello.job = {1};
+  hello.generation = {1};
+  started.core.Step(cluster::SessionOpened{{1}, "peer"}, 5010);
+  started.core.Step(cluster::WorkerMessage{{1}, hello}, 5010);
+  const auto persist = started.core.Step(cluster::Tick{}, 5020).persist;
+  CHECK(std::any_of(persist.begin(), persist.end(), [](const auto& entry) {
+    const auto* began = std::get_if<cluster::GenerationStarted>(&entry);
+    return began != nullptr && began->job == JobId{1} && began->members.size() == 1;
+  }));
+}
+
 TEST_CASE("the file of a set-aside job is bounded") {
   const std::string directory = Directory("bounded-file");
   {

@@ -54,7 +54,7 @@ TEST_CASE("the job of an entry is known before it is decoded") {
   CHECK(!HeadOfEntry("").job);
 }
 
-TEST_CASE("the outline of an entry has no input and no members") {
+TEST_CASE("the outline of an entry has no input and no leaves") {
   const auto samples = SampleEntries();
   const auto outline = [&](size_t i) {
     auto decoded = DecodeOutline(*EncodeJournalEntry(samples[i]));
@@ -71,8 +71,11 @@ TEST_CASE("the outline of an entry has no input and no members") {
   CHECK(s.scoring()->model_sha256 == "c0de");
   CHECK((s.input == nullptr && s.packed_input == nullptr));
   CHECK((s.job_yaml.empty() && s.asked_yaml.empty()));
-  CHECK(std::get<cluster::GenerationStarted>(*outline(2)).generation.value == 3);
-  CHECK(std::get<cluster::GenerationStarted>(*outline(2)).members.empty());
+  const auto started = std::get<cluster::GenerationStarted>(*outline(2));
+  CHECK(started.generation.value == 3);
+  REQUIRE(started.members.size() == 2);
+  CHECK(started.members[1].worker.value == 6);
+  CHECK(started.leaves.empty());
   for (const size_t i : {6, 7, 9, 10, 14}) {
     INFO("kind " << i);
     CHECK(*EncodeJournalEntry(*outline(i)) == *EncodeJournalEntry(samples[i]));
