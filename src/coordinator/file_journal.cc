@@ -154,6 +154,7 @@ Result<Segment> FileJournal::LoadSegment(const SegmentName& name, Replay& replay
 }
 
 Result<std::vector<cluster::JournalEntry>> FileJournal::Load(Replay& replay) {
+  replay.ReadAgain();
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files_->Names(directory_));
   std::vector<SegmentName> found;  // sorted by incarnation, then first, like the names
   for (const std::string& name : names) {

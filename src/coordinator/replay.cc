@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "src/base/checksum.h"
 #include "src/base/log.h"
 #include "src/coordinator/journal.h"
 #include "src/coordinator/segment.h"
@@ -14,6 +15,7 @@ namespace espalier::coordinator {
 namespace {
 
 constexpr int64_t kOutlineCrashes = 2, kNothingCrashes = 3;
+constexpr size_t kHashDigits = 16;
 
 // Returns the acceptance of a job of which nothing was read.
 cluster::JobAccepted Unread(JobId job) {
@@ -36,9 +38,7 @@ Result<std::optional<cluster::JournalEntry>> Replay::Read(const std::string& pat
                                                           std::string_view bytes) {
   ESPALIER_RETURN_IF_ERROR(CheckRecord(path, sequence, checksum, bytes));
   const rpc::EntryHead head = rpc::HeadOfEntry(bytes);
-  if (head.job && crashes_->Of(head.job).times >= kOutlineCrashes) {
-    raw_[head.job].emplace(sequence, bytes);
-  }
+  if (head.job && crashes_->Of(head.job).times >= kOutlineCrashes) Add(bytes, &raw_[head.job]);
   crashes_->At(head.job, head.ends);
   auto entry = Decode(head, bytes);
   crashes_->At({}, false);
@@ -54,7 +54,8 @@ Result<std::optional<cluster::JournalEntry>> Replay::Decode(const rpc::EntryHead
     ESPALIER_ASSIGN_OR_RETURN(auto entry, rpc::DecodeJournalEntry(bytes));
     return Entry(std::move(entry));
   }
-  if (past.times >= kNothingCrashes || (past.at_end && head.ends)) return Entry();
+  const bool nothing = past.times >= kNothingCrashes && !head.sets_aside;
+  if (nothing || (past.at_end && head.ends)) return Entry();
   ESPALIER_ASSIGN_OR_RETURN(Entry entry, rpc::DecodeOutline(bytes));
   if (past.at_end && entry) {
     auto* started = std::get_if<cluster::GenerationStarted>(&*entry);
@@ -63,32 +64,57 @@ Result<std::optional<cluster::JournalEntry>> Replay::Decode(const rpc::EntryHead
   return entry;
 }
 
+// Keeps the beginning, because the entries after a gap would mean something else.
+void Replay::Add(std::string_view record, Raw* raw) {
+  if (raw->left_out != 0 || raw->bytes + record.size() > kSetAsideBytesMax) {
+    ++raw->left_out;
+    return;
+  }
+  raw->records.emplace_back(record);
+  raw->bytes += record.size();
+}
+
 void Replay::SetAside(std::vector<cluster::JournalEntry>* past) {
-  for (const auto& [job, records] : raw_) {
-    const std::string path = directory_ + "/set-aside-" + ToString(job);
-    const Status kept = Keep(job, path);
-    const std::string why =
-        "reading the job's entries in the journal crashed two starts of the coordinator. Submit "
-        "the job again, and report the fault with the coordinator's log. " +
-        (kept.ok() ? "The entries are in " + path + ", in the coordinator's state directory."
-                   : "The entries could not be kept: " + kept.ToString());
+  // An earlier start has kept the entries of these jobs, and was killed before the core ended them.
+  std::map<JobId, std::string> earlier;
+  std::erase_if(*past, [&](const cluster::JournalEntry& entry) {
+    const auto* aside = std::get_if<cluster::JobSetAside>(&entry);
+    if (aside == nullptr || !raw_.contains(aside->job)) return false;
+    earlier[aside->job] = aside->why;
+    return true;
+  });
+  for (const auto& [job, raw] : raw_) {
+    const auto known = earlier.find(job);
+    const std::string why = known != earlier.end() ? known->second : SetAsideNow(job, raw);
     if (crashes_->Of(job).times >= kNothingCrashes) past->push_back(Unread(job));
     past->push_back(cluster::JobSetAside{job, why});
     LogError(ToString(job) + " is set aside: " + why);
   }
 }
 
-// Keeps the file of an earlier start, which has the complete entries.
-Status Replay::Keep(JobId job, const std::string& path) const {
-  if (files_->Stat(path).ok()) return Status::Ok();
-  std::vector<std::string> kept;
-  size_t bytes = 0;
-  for (const auto& [sequence, record] : raw_.at(job)) {
-    bytes += record.size();
-    if (bytes <= kSetAsideBytesMax) kept.push_back(record);
+std::string Replay::SetAsideNow(JobId job, const Raw& raw) const {
+  const std::string segment = SegmentOf(raw.records);
+  const std::string path =
+      directory_ + "/set-aside-" + ToString(job) + "-" + Sha256Hex(segment).substr(0, kHashDigits);
+  const Status kept = Keep(path, segment);
+  std::string where = "The entries could not be kept: " + kept.ToString();
+  if (kept.ok()) {
+    const size_t all = raw.records.size() + raw.left_out;
+    where = raw.left_out == 0 ? "The entries"
+                              : "The first " + std::to_string(raw.records.size()) + " of " +
+                                    std::to_string(all) + " entries";
+    where += " are in " + path + ", in the coordinator's state directory.";
   }
+  return "reading the job's entries in the journal crashed two starts of the coordinator. Submit "
+         "the job again, and report the fault with the coordinator's log. " +
+         where;
+}
+
+// A file with this name has the same content.
+Status Replay::Keep(const std::string& path, const std::string& segment) const {
+  if (files_->Stat(path).ok()) return Status::Ok();
   const mode_t before = umask(077);  // no other thread creates a file during a start
-  Status written = files_->WriteAtomically(path, SegmentOf(kept));
+  Status written = files_->WriteAtomically(path, segment);
   umask(before);
   return written;
 }

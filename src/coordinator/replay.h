@@ -6,7 +6,7 @@
 //   2                  outlines (rpc/journal_codec.h). After a crash at JobEnded, that entry is
 //                      left out, and the numbers of generations with it, so that no output is
 //                      cleared away
-//   3 or more          nothing except its number
+//   3 or more          nothing except its number and JobSetAside
 //
 // The core fails a set-aside job like any other: it answers workers and clients. After two crashes
 // it also keeps the request id, clears away what the job wrote, and revokes its tokens. After more
@@ -15,12 +15,17 @@
 // set aside at all later starts and in all later versions. A later version does not try the job
 // again: its user has seen that the job failed, and its output may belong to another job.
 //
-// The raw entries go to the file `set-aside-job-N` in the state directory, a segment (segment.h) of
-// at most kSetAsideBytesMax that only this user can read. It may hold delegation tokens.
+// The raw entries go to the file `set-aside-job-N-HASH` in the state directory, a segment
+// (segment.h) of at most kSetAsideBytesMax that only this user can read. It may hold delegation
+// tokens. HASH is the start of the SHA-256 of the file. So no file replaces another one, for
+// example that of an earlier journal with the same job number. A start that is killed leaves
+// nothing to repair: the next one writes the same file, or finds JobSetAside in the rewritten
+// journal and keeps the file that this entry names.
 //
 // Thread rule: as ReplayCrashes's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -46,6 +51,8 @@ class Replay {
   // Counts crashes from now on. Creates the directory if it does not exist. If two coordinators
   // start in one directory at the same time, some crashes may not count.
   void Begin();
+  // Forgets the records read so far, because another coordinator rewrote the journal meanwhile.
+  void ReadAgain() { raw_.clear(); }
   // Returns the entry of a record, after comparing its checksum. None: the job is set aside, and
   // its outline does not hold the entry.
   Result<std::optional<cluster::JournalEntry>> Read(const std::string& path, uint64_t sequence,
@@ -64,12 +71,21 @@ class Replay {
  private:
   Result<std::optional<cluster::JournalEntry>> Decode(const rpc::EntryHead& head,
                                                       std::string_view bytes) const;
-  Status Keep(JobId job, const std::string& path) const;
+  // The first entries of a set-aside job.
+  struct Raw {
+    std::vector<std::string> records;  // at most kSetAsideBytesMax together
+    size_t bytes = 0;
+    size_t left_out = 0;  // number of entries
+  };
+  static void Add(std::string_view record, Raw* raw);
+  // Returns the error of a job that this start sets aside, after keeping its entries.
+  std::string SetAsideNow(JobId job, const Raw& raw) const;
+  Status Keep(const std::string& path, const std::string& segment) const;
 
   std::string directory_;
   const std::shared_ptr<const storage::FileSystem> files_;
-  std::unique_ptr<ReplayCrashes> crashes_;                // from Begin on
-  std::map<JobId, std::map<uint64_t, std::string>> raw_;  // entries of set-aside jobs, by sequence
+  std::unique_ptr<ReplayCrashes> crashes_;  // from Begin on
+  std::map<JobId, Raw> raw_;                // set-aside jobs
 };
 
 }  // namespace espalier::coordinator

@@ -254,7 +254,7 @@ EntryHead HeadOfEntry(std::string_view bytes) {
       in.ReadTag() != kNumber || !in.ReadVarint64(&job)) {
     return {};
   }
-  return {JobId{job}, ends};
+  return {JobId{job}, ends, kind == v1::JournalEntry::kJobSetAside};
 }
 
 Result<std::optional<cluster::JournalEntry>> DecodeOutline(std::string_view bytes) {

@@ -23,8 +23,9 @@ Result<cluster::JournalEntry> DecodeJournalEntry(std::string_view bytes);
 
 // The part of an encoded entry that is known before it is decoded.
 struct EntryHead {
-  JobId job;          // the entry's job; 0: it belongs to none, or is malformed
-  bool ends = false;  // JobEnded
+  JobId job;                // the entry's job; 0: it belongs to none, or is malformed
+  bool ends = false;        // JobEnded
+  bool sets_aside = false;  // JobSetAside
 };
 EntryHead HeadOfEntry(std::string_view bytes);
 // Decodes an entry without the fields that only a running job needs, such as input and leaves.

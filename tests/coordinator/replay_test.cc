@@ -20,9 +20,11 @@
 
 #include "src/base/version.h"
 #include "src/cluster/coordinator_core.h"
+#include "src/coordinator/journal.h"
 #include "src/coordinator/open_journal.h"
 #include "src/coordinator/segment.h"
 #include "src/rpc/journal_codec.h"
+#include "src/storage/file_systems.h"
 #include "tests/coordinator/files.h"
 #include "tests/rpc/messages.h"
 #include "tests/storage/fake_hdfs.h"
@@ -53,6 +55,31 @@ cluster::JobAccepted Accepted(uint64_t job) {
   accepted.submission.output = accepted.submission.output_place = "/out" + std::to_string(job);
   return accepted;
 }
+
+// Returns the files of set-aside jobs, in the order of their names.
+std::vector<std::string> Kept(const std::string& plain) {
+  std::vector<std::string> paths;
+  for (const auto& file : fs::directory_iterator(plain)) {
+    if (file.path().filename().string().starts_with("set-aside-")) paths.push_back(file.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// Returns the kinds of the entries in a file of a set-aside job.
+std::vector<size_t> KindsIn(const std::string& path) {
+  const auto segment =
+      DecodeSegment(Read(path), path, 1, [](const auto&, uint64_t, uint32_t, std::string_view b) {
+        return Result<std::optional<cluster::JournalEntry>>(*rpc::DecodeJournalEntry(b));
+      });
+  INFO(segment.status().ToString());
+  REQUIRE(segment.ok());
+  std::vector<size_t> kinds;
+  for (const cluster::JournalEntry& entry : segment->entries) kinds.push_back(entry.index());
+  return kinds;
+}
+
+const std::vector<size_t> kKindsOfBad = {1, 11, 2};  // JobAccepted, MergeTried, GenerationStarted
 
 // Adds three jobs to a new journal. The second one has workers.
 std::string ThreeJobs(const std::string& directory) {
@@ -190,21 +217,90 @@ TEST_CASE("the entries of a set-aside job are kept in a private file") {
     const Started started = Start(directory);
     CHECK(started.core.Job(kBad)->state == spec::JobState::kFailed);
     REQUIRE(started.journal->Rewrite(started.core.Remember()).ok());
-    const std::string file = plain + "/set-aside-job-2";
-    if (start == 1) kept = Read(file);
-    CHECK(Read(file) == kept);
+    const std::vector<std::string> files = Kept(plain);
+    REQUIRE(files.size() == 1);
+    CHECK_THAT(started.core.Job(kBad)->error.message(), Catch::Contains(files[0]));
+    if (start == 1) kept = Read(files[0]);
+    CHECK(Read(files[0]) == kept);
+    CHECK(KindsIn(files[0]) == kKindsOfBad);
     struct stat s = {};
-    REQUIRE(stat(file.c_str(), &s) == 0);
+    REQUIRE(stat(files[0].c_str(), &s) == 0);
     CHECK((s.st_mode & 0777) == 0600);
   }
-  const auto segment =
-      DecodeSegment(kept, "kept", 1, [](const auto&, uint64_t, uint32_t, std::string_view bytes) {
-        return Result<std::optional<cluster::JournalEntry>>(*rpc::DecodeJournalEntry(bytes));
-      });
-  REQUIRE(segment.ok());
-  REQUIRE(segment->entries.size() == 3);
-  CHECK(*rpc::EncodeJournalEntry(segment->entries[0]) == *rpc::EncodeJournalEntry(Accepted(2)));
-  CHECK(std::holds_alternative<cluster::GenerationStarted>(segment->entries[2]));
+}
+
+TEST_CASE("two journals with one job number keep two files") {
+  const std::string prefix = GENERATE("", "file://");
+  const std::string plain = Directory("numbers");
+  ThreeJobs(prefix + plain);
+  Crashed(plain, kLine + "\n" + kLine + "\n");
+  Start(prefix + plain);
+  const std::string first = Kept(plain).at(0), content = Read(first);
+  for (const auto& file : fs::directory_iterator(plain)) {  // a new journal numbers jobs again
+    if (file.path() != first) fs::remove(file.path());
+  }
+  {
+    cluster::JobAccepted other = Accepted(2);
+    other.submission.name = "other";
+    REQUIRE(Open(prefix + plain).journal->Append({Accepted(1), other}).ok());
+  }
+  Crashed(plain, kLine + "\n" + kLine + "\n");
+  const Started started = Start(prefix + plain);
+  std::vector<std::string> files = Kept(plain);
+  REQUIRE(files.size() == 2);
+  CHECK(Read(first) == content);
+  const std::string second = files[files[0] == first ? 1 : 0];
+  CHECK(KindsIn(second) == std::vector<size_t>{1});
+  CHECK_THAT(started.core.Job(kBad)->error.message(), Catch::Contains(second));
+}
+
+TEST_CASE("a killed start leaves one file, and its error names it") {
+  const std::string prefix = GENERATE("", "file://");
+  const std::string plain = Directory("killed"), before = Directory("killed-before");
+  const std::string directory = ThreeJobs(prefix + plain);
+  Crashed(plain, kLine + "\n" + kLine + "\n");
+  fs::copy(plain, before);
+  const Hook kill_at_bad = [](JobId job, const cluster::JournalEntry*) {
+    if (job == kBad) std::raise(SIGKILL);
+  };
+  const auto check = [&](const Started& started, const std::string& in) {
+    CHECK(started.core.Job(kBad)->state == spec::JobState::kFailed);
+    REQUIRE(Kept(in).size() == 1);
+    CHECK(KindsIn(Kept(in)[0]) == kKindsOfBad);
+    CHECK_THAT(started.core.Job(kBad)->error.message(),
+               Catch::Contains(fs::path(Kept(in)[0]).filename().string()));
+  };
+  // Killed after the journal was rewritten, and then crashed in the replay of the outline.
+  for (int start = 1; start <= 3; ++start) {
+    CHECK(SignalOf([&] { Start(directory, kill_at_bad); }) == SIGKILL);
+  }
+  fs::copy(Kept(plain).at(0), before);
+  std::ofstream(plain + "/replay-crashes", std::ios::app) << kLine << "\n";
+  for (int start = 1; start <= 3; ++start) {
+    CHECK(SignalOf([&] { Start(directory, kill_at_bad); }) == SIGKILL);
+  }
+  check(Start(directory), plain);
+  check(Start(directory), plain);
+  // Killed before the journal was rewritten.
+  check(Start(prefix + before), before);
+}
+
+TEST_CASE("records of a journal that was rewritten meanwhile are not kept") {
+  const std::string directory = ThreeJobs(Directory("again"));
+  Crashed(directory, kLine + "\n" + kLine + "\n");
+  Replay replay(directory, storage::MakeFileSystem({}));
+  replay.Begin();
+  const auto read = [&](uint64_t sequence, const cluster::JournalEntry& entry) {
+    const std::string bytes = *rpc::EncodeJournalEntry(entry);
+    REQUIRE(replay.Read("log", sequence, RecordChecksum(sequence, bytes), bytes).ok());
+  };
+  read(1, Accepted(2));
+  replay.ReadAgain();
+  CHECK(!replay.sets_aside());
+  read(7, Accepted(2));
+  std::vector<cluster::JournalEntry> past;
+  replay.SetAside(&past);
+  CHECK(KindsIn(Kept(directory).at(0)) == std::vector<size_t>{1});
 }
 
 TEST_CASE("a job does not wait for workers that a set-aside job took") {
@@ -262,9 +358,10 @@ TEST_CASE("the file of a set-aside job is bounded") {
     for (int i = 0; i < 40; ++i) REQUIRE(opened.journal->Append({large}).ok());
   }
   Crashed(directory, kLine + "\n" + kLine + "\n");
-  Start(directory);
-  CHECK(fs::file_size(directory + "/set-aside-job-2") > kSetAsideBytesMax / 2);
-  CHECK(fs::file_size(directory + "/set-aside-job-2") < kSetAsideBytesMax + 10'000);
+  CHECK_THAT(Start(directory).core.Job(kBad)->error.message(),
+             Catch::Contains("The first 31 of 40 entries are in"));
+  CHECK(fs::file_size(Kept(directory).at(0)) > kSetAsideBytesMax / 2);
+  CHECK(fs::file_size(Kept(directory).at(0)) < kSetAsideBytesMax + 10'000);
 }
 
 TEST_CASE("entries of a set-aside job are not decoded") {

@@ -48,6 +48,7 @@ TEST_CASE("the job of an entry is known before it is decoded") {
     const std::string bytes = *EncodeJournalEntry(entry);
     CHECK(HeadOfEntry(bytes).job == cluster::JobOf(entry));
     CHECK(HeadOfEntry(bytes).ends == std::holds_alternative<cluster::JobEnded>(entry));
+    CHECK(HeadOfEntry(bytes).sets_aside == std::holds_alternative<cluster::JobSetAside>(entry));
     for (size_t size = 0; size < bytes.size(); ++size) HeadOfEntry(bytes.substr(0, size));
   }
   CHECK(!HeadOfEntry("\x0f").job);
