@@ -38,7 +38,7 @@ Status Damaged(const std::string& path, uint64_t sequence, const std::string& wh
   return DataLoss(
       "the journal is damaged: " + path + record + ": " + what +
       ". Put back an older copy of the state directory, or move the directory elsewhere "
-      "to start with an empty one: jobs that were running are then released");
+      "to start with an empty one: jobs that were running are then released.");
 }
 
 Status CheckRecord(const std::string& path, uint64_t sequence, uint32_t checksum,

@@ -4,7 +4,7 @@
 //   a URI: hdfs://, file:  files in that directory (file_journal.h), which coordinators on several
 //                          hosts may share: the one that started last owns it
 //
-// Thread rule: re-entrant.
+// Thread rule: one thread, before the process has others (replay_crashes.h, and a change of umask).
 #pragma once
 
 #include <cstdint>

@@ -122,7 +122,8 @@ void ReplayCrashes::Read() {
     return;
   }
   std::istringstream in(*lines);
-  for (std::string line; std::getline(in, line);) {
+  // A line without an end is torn, so its number may be that of another job.
+  for (std::string line; std::getline(in, line) && !in.eof();) {
     std::istringstream words(line);
     std::string version, job, end;
     words >> version >> job >> end;

@@ -43,8 +43,10 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& 
   ESPALIER_RETURN_IF_ERROR(database->Run("PRAGMA locking_mode = EXCLUSIVE"));
   ESPALIER_ASSIGN_OR_RETURN(const std::string mode, database->Text("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
-    return Unavailable("cannot open '" + path + "': SQLite keeps it in mode '" + mode +
-                       "', expected 'wal'; is the file system one of this host?");
+    return Unavailable("state_directory: SQLite opened '" + path +
+                       "' in another journal mode (found '" + mode +
+                       "', expected 'wal'). Set state_directory to a directory on a disk of this "
+                       "host.");
   }
   ESPALIER_RETURN_IF_ERROR(database->Run("PRAGMA synchronous = FULL"));
   return database;

@@ -57,14 +57,16 @@ Status SqliteJournal::CheckFile() {
   ESPALIER_ASSIGN_OR_RETURN(const int64_t application, database_->Integer("PRAGMA application_id"));
   ESPALIER_ASSIGN_OR_RETURN(const int64_t format, database_->Integer("PRAGMA user_version"));
   if (application != kApplicationId) {
-    return FailedPrecondition("'" + path +
-                              "' is another program's database; give the coordinator "
-                              "a separate state_directory");
+    return FailedPrecondition(
+        "state_directory: '" + path + "' is another program's database (found application_id " +
+        std::to_string(application) + ", expected " + std::to_string(kApplicationId) +
+        "). Set state_directory to a separate directory.");
   }
   if (format != kFormat) {
-    return FailedPrecondition("'" + path + "' has format " + std::to_string(format) +
-                              ", this version reads format " + std::to_string(kFormat) +
-                              "; use the version that wrote it");
+    return FailedPrecondition("state_directory: '" + path + "' has another format (found " +
+                              std::to_string(format) + ", expected " + std::to_string(kFormat) +
+                              "). Start the version that wrote it, or set state_directory to a "
+                              "separate directory.");
   }
   ESPALIER_ASSIGN_OR_RETURN(const std::string check, database_->Text("PRAGMA quick_check(1)"));
   return check == "ok" ? Status::Ok() : Damaged(path, 0, check);

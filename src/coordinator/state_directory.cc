@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "src/base/text.h"
 #include "src/storage/file_system.h"
@@ -19,11 +18,12 @@ Result<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& di
   ESPALIER_RETURN_IF_ERROR(files->MakeDirectory(directory));
   const std::string path = directory + "/lock";
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) return PermissionDenied(path + " cannot be opened: " + std::strerror(errno));
+  if (fd < 0) return storage::FileError(errno, "open", path).Wrap("state_directory");
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     close(fd);
     return FailedPrecondition("state_directory: " + directory +
-                              " is in use by another coordinator");
+                              " is in use by another coordinator. Stop that coordinator, or set "
+                              "state_directory to another directory.");
   }
   return std::unique_ptr<DirectoryLock>(new DirectoryLock(fd));
 }

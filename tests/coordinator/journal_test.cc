@@ -281,8 +281,10 @@ TEST_CASE("changed, missing or meaningless records are named") {
   CHECK_THAT(problem("UPDATE record SET bytes = x'78', checksum = " + std::to_string(checksum) +
                      " WHERE sequence = 3"),
              Catch::Contains("record 3: ") && Catch::Contains("not a valid protocol buffer"));
-  CHECK_THAT(problem("PRAGMA user_version = 2"), Catch::Contains("has format 2"));
-  CHECK_THAT(problem("PRAGMA application_id = 2"), Catch::Contains("another program's database"));
+  CHECK_THAT(problem("PRAGMA user_version = 2"),
+             Catch::Contains("another format (found 2, expected 1). Start"));
+  CHECK_THAT(problem("PRAGMA application_id = 2"),
+             Catch::Contains("another program's database (found application_id 2, expected"));
 }
 
 TEST_CASE("a damaged or foreign database file is named") {

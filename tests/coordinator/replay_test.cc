@@ -483,6 +483,8 @@ TEST_CASE("lines of other versions and torn lines do not count") {
   Crashed(directory, "0.0.1 job-2\n0.0.1 job-2\njob-2\n" + kLine + "x\n" + kLine + "\n" +
                          std::string(kVersion) + " job-\n");
   CHECK(Start(directory).core.Job(kBad)->state == spec::JobState::kQueued);
+  Crashed(directory, kLine + "\n" + kLine);  // maybe of job 27
+  CHECK(Start(directory).core.Job(kBad)->state == spec::JobState::kQueued);
 }
 
 #ifndef __SANITIZE_THREAD__  // the fake HDFS has threads, which a fork does not copy
