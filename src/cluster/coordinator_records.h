@@ -103,6 +103,7 @@ struct CoordinatorRecords {
     int64_t reached = 0;     // progress at the newest loss of members
     int64_t fruitless = 0;   // losses since the last progress
     std::string last_words;  // reason of the newest loss
+    std::string no_memory;   // newest loss for lack of memory since the last progress; or empty
   };
   struct JobRecord {
     spec::JobSnapshot snapshot;

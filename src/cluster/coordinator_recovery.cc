@@ -35,11 +35,15 @@ void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
   job.snapshot.last_loss = why;
   const int64_t reached = Reached(job);
   r.fruitless = reached > r.reached ? 1 : r.fruitless + 1;
+  if (r.fruitless == 1 && r.no_memory != why) r.no_memory.clear();
   r.reached = std::max(r.reached, reached);
   const auto members = static_cast<int64_t>(job.members.size());
   if (r.fruitless > kFruitlessMax + members) {
+    // The worker that was lost last has not returned yet, so its reason may not be known.
+    const bool names_memory = !r.no_memory.empty() && r.no_memory != why;
     Fail(job, Unavailable("the job lost members " + Counted(r.fruitless, "time") +
                           " without a step between them; the last time " + why +
+                          (names_memory ? "; before that, " + r.no_memory : "") +
                           ". See the workers' logs: possible causes are too little memory "
                           "there, or a network that separates the workers"));
     return;

@@ -159,7 +159,11 @@ void CoordinatorCore::NoteOutOfMemory(const Worker& worker) {
   const std::string machine = MachineOf(worker.hello.name);
   for (const auto& [id, before] : workers_) {
     if (id == worker.id || before.session || before.awaited) continue;
-    if (MachineOf(before.hello.name) == machine) return Lose(id, what);
+    if (MachineOf(before.hello.name) != machine) continue;
+    if (JobRecord* job = FindJob(before.at.job)) {
+      job->recovery.no_memory = Label(before) + " " + what;
+    }
+    return Lose(id, what);
   }
   const std::string text = Label(worker) + " " + what;
   JobRecord* job = nullptr;  // the one that lost this machine last
@@ -172,7 +176,7 @@ void CoordinatorCore::NoteOutOfMemory(const Worker& worker) {
       text + (job == nullptr ? "" : " (it was a member of " + ToString(job->snapshot.job) + ")"));
   if (job == nullptr) return;
   job->lost_on.erase(machine);
-  job->snapshot.last_loss = job->recovery.last_words = text;
+  job->snapshot.last_loss = job->recovery.last_words = job->recovery.no_memory = text;
   Changed(*job);
 }
 

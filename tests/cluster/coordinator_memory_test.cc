@@ -83,6 +83,27 @@ TEST_CASE("a loss that was noticed before gets its reason later") {
   CHECK_THAT(cluster.Job().last_loss, Catch::Contains(kWhat));
 }
 
+TEST_CASE("a job that fails for its losses names lack of memory") {
+  Cluster cluster;
+  uint64_t session = 1;
+  while (cluster.Job().state != spec::JobState::kFailed) {
+    REQUIRE(session < 20);
+    const int64_t losses = cluster.Job().losses;
+    cluster.Close(session);
+    for (int i = 0; i < 100 && cluster.Job().losses == losses; ++i) {
+      cluster.now_ms += 100;
+      cluster.core->Step(WorkerMessage{{2}, Heartbeat{}}, cluster.now_ms);
+      cluster.core->Step(Tick{}, cluster.now_ms);
+    }
+    session = session == 1 ? 3 : session + 1;
+    cluster.Attach(session, "machine-1:" + std::to_string(session), true);
+  }
+  CHECK_THAT(cluster.Job().last_loss, !Catch::Contains(kWhat));
+  CHECK_THAT(cluster.Job().error.message(), Catch::Contains(" was lost: ") &&
+                                                Catch::Contains("; before that, machine-1:") &&
+                                                Catch::Contains(kWhat));
+}
+
 TEST_CASE("lack of memory on another machine changes no job") {
   Cluster cluster;
   const CoordinatorActions actions = cluster.Attach(3, "machine-3:10", true);

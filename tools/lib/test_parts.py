@@ -71,8 +71,8 @@ PARTS = [
     Part("spark4", "Spark as a submitter: PySpark 4", 1200, False, SPARK + ("docs/spark.md",)),
     Part("yarn", "clusters in YARN containers that lose nodes, grow and shrink", 1500, False,
          CLIENT + ("tests/yarn/",)),
-    Part("roots", "the packages on other Debian systems, with and without systemd; as root", 900,
-         False, PROGRAMS + ("tests/roots/",)),
+    Part("roots", "the packages on other Debian systems, with and without systemd; a worker that "
+         "the kernel ends; as root", 900, False, PROGRAMS + ("tests/roots/",)),
     Part("fuzz", "more hostile input under the address sanitizer; the fuzz targets, each for a "
          "minute with coverage feedback", 2100, False, CPP),
     Part("long", "Catch2 tests as shipped: all rooms, property tests and the simulation with many "
