@@ -1,8 +1,9 @@
 """A worker that the kernel ends because memory runs out is named by the coordinator.
 
 The worker runs in a memory control group with a small limit. The test then runs the command of
-ExecStopPost with the variables that systemd sets, because systemd in a container cannot limit the
-memory of its units if the host has control groups of version 1. Requires root.
+ExecStopPost with the variables that systemd sets with control groups of version 2. With version 1,
+systemd in a container cannot limit the memory of a unit, and reports a kill as that of any process.
+Requires root.
 """
 import os
 import shlex
