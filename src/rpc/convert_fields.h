@@ -391,6 +391,17 @@ Result<T> Decode(const P& in) {
   }
 }
 
+// Refuses the files of a prediction in the message of an evaluation. `where`: the fields of the
+// evaluation, as "next to totals".
+template <typename P>
+void RefuseParts(const P& in, const std::string& where, Fields& fields) {
+  const auto check = [&](const char* name, int64_t files) {
+    if (files != 0) fields.Fail(name, "is " + std::to_string(files) + " " + where + ", expected 0");
+  };
+  check("parts", in.parts());
+  check("reject_parts", in.reject_parts());
+}
+
 // ---- messages of several kinds ---------------------------------------------------------------
 
 // A std::variant and the `oneof` of a message: `Kinds(f, v)` calls f(std::type_identity<T>,

@@ -146,7 +146,10 @@ void Map(W& w, Is<spec::ShardScore> auto& s) {
   w(ESPALIER_AT(generation), s.generation);
   w(ESPALIER_AT(unseen), s.unseen);
   if constexpr (W::kDecodes) {  // an evaluation has totals
-    if (w.proto().totals_size() > 0) s.work = spec::EvaluatedShard();
+    if (w.proto().totals_size() > 0) {
+      s.work = spec::EvaluatedShard();
+      RefuseParts(w.proto(), "next to totals", w.fields());
+    }
   }
   if (auto* predicted = std::get_if<spec::PredictedShard>(&s.work)) {
     w(ESPALIER_AT(parts), predicted->parts);

@@ -205,6 +205,11 @@ void Map(W& w, Is<spec::ScoringResult> auto& r) {
     w(ESPALIER_AT(format), predicted->format, kName);
     w(ESPALIER_AT(reject_parts), predicted->reject_parts);
   }
+  if constexpr (W::kDecodes) {
+    if (r.evaluated() == nullptr) return;
+    RefuseParts(w.proto(), "next to the metrics of an evaluation", w.fields());
+    if (!w.proto().format().empty()) w.fields().Fail("format", "is set next to metrics");
+  }
 }
 
 // Maps the fields of the message that contains it. An evaluation has metrics.

@@ -223,6 +223,29 @@ TEST_CASE("a scoring result or an OK error from a worker is refused") {
   CHECK_THAT(FromProto(kept).status().ToString(), Catch::Contains("why is not an error"));
 }
 
+TEST_CASE("a score of a prediction and an evaluation is refused") {
+  const auto score = [](int64_t parts, int64_t reject_parts) {
+    auto proto = Proto<pb::ShardProfile>(spec::ShardResult(SampleScore(4)));
+    proto.mutable_score()->set_parts(parts);
+    proto.mutable_score()->set_reject_parts(reject_parts);
+    return FromProto(proto).status().ToString();
+  };
+  CHECK(score(0, 0) == "OK");
+  CHECK_THAT(score(2, 0), Catch::Contains("parts is 2 next to totals, expected 0"));
+  CHECK_THAT(score(0, 1), Catch::Contains("reject_parts is 1 next to totals, expected 0"));
+
+  const auto result = [](auto change) {
+    auto proto = Proto<pb::JobResult>(spec::JobResult(SampleScoring()));
+    change(*proto.mutable_scoring());
+    return FromProto(proto).status().ToString();
+  };
+  CHECK(result([](auto&) {}) == "OK");
+  CHECK_THAT(result([](auto& r) { r.set_parts(-1); }), Catch::Contains("parts is -1 next to"));
+  CHECK_THAT(result([](auto& r) { r.set_reject_parts(1); }),
+             Catch::Contains("reject_parts is 1 next to"));
+  CHECK_THAT(result([](auto& r) { r.set_format("csv"); }), Catch::Contains("format is set"));
+}
+
 TEST_CASE("texts above their limit are refused and shown shortened") {
   pb::FromWorker hello = Proto<pb::FromWorker>(SamplesFromWorker()[0]);
   hello.mutable_hello()->set_name(std::string(5000, 'n'));
