@@ -62,6 +62,18 @@ class PackageUpdatesTest(EspalierTest):
         self.assertIn("--allow-outdated", done.stderr)
         self.assertEqual(os.listdir(self.path("out")), [])
 
+    def test_package_reads_its_arguments_before_it_builds(self):
+        environment = dict(os.environ, BAZEL="false")  # a build would fail with code 1
+        program = os.path.join(ROOT, "tools", "package")
+        shown = subprocess.run([program, "--help"], env=environment, capture_output=True, text=True)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("--allow-outdated", shown.stdout)
+        self.assertNotIn("--build", shown.stdout)
+        wrong = subprocess.run([program, "--olny", "deb"], env=environment, capture_output=True,
+                               text=True)
+        self.assertEqual(wrong.returncode, 2, wrong.stderr)
+        self.assertIn("unrecognized arguments: --olny", wrong.stderr)
+
     def warnings(self, environment, allow_outdated=False):
         """Returns the output of tools/package about libexpat1 if apt has these settings."""
         with mock.patch.dict(os.environ, environment), \

@@ -1,5 +1,5 @@
-"""Makes the tarball and the Debian package of the built programs, and the Python client's wheel.
-Called by tools/package.
+"""Builds the programs, and packs them as a tarball and a Debian package. Also builds the wheel of
+the Python client.
 
 espalier-VERSION-linux-x86_64.tar.gz unpacks anywhere. It contains all libraries, the C library and
 the loader, so it requires only a kernel. espalier_VERSION_amd64.deb installs the same tree in
@@ -110,8 +110,11 @@ def main():
                         help="make only this package")
     parser.add_argument("--allow-outdated", action="store_true",
                         help="ship libraries that have a pending security update, with a warning")
+    parser.add_argument("--build", action="store_true", help=argparse.SUPPRESS)  # tools/package
     args = parser.parse_args()
     try:
+        if args.build:
+            subprocess.run([os.path.join(ROOT, "tools", "build")], check=True)
         seconds = commit_time()
         os.makedirs(args.output, exist_ok=True)
         if args.only != "wheel":
