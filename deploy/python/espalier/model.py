@@ -55,7 +55,8 @@ def load(bundle: Union[str, os.PathLike[str]]) -> Model:
 
 
 class Model:
-    """A trained model. Immutable: any number of threads may use it.
+    """A trained model. Immutable: any number of threads may use it. Models can be pickled and
+    copied.
 
     Rows may be
 
@@ -70,7 +71,9 @@ class Model:
     rejects, predict_proba, predict_raw and numbers of predict have NaN or infinity.
     """
 
-    def __init__(self, document: Document, weights: bytes) -> None:
+    def __init__(self, document: Document, weights: bytes, source: bytes) -> None:
+        """`source`: the model.json that `document` was parsed from."""
+        self._files = (source, weights)
         self._document = document
         self._preprocessing = Preprocessing(document)
         tensors = parse_safetensors(weights)
@@ -87,7 +90,7 @@ class Model:
         :func:`load` does. `where` is their origin, used only in errors."""
         document = parse_document(model_json)
         check_digest(weights, document.weights_sha256, os.path.join(where, WEIGHTS_FILE))
-        return cls(document, weights)
+        return cls(document, weights, model_json)
 
     def __repr__(self) -> str:
         d = self._document
@@ -97,7 +100,7 @@ class Model:
         return "<espalier.Model '%s': %d features, %s>" % (d.name, len(self.features), what)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        raise TypeError("a model cannot be pickled. load() its bundle where it is needed")
+        return type(self).from_bytes, self._files
 
     @property
     def task(self) -> str:
