@@ -1,5 +1,7 @@
 """The client without a cluster: jobs to text, addresses, errors, display of progress."""
 import dataclasses
+import datetime
+import enum
 import io
 import json
 import os
@@ -12,6 +14,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -92,8 +95,51 @@ resume: earlier
         self.assertEqual(yaml.safe_load(self.text(numbers)),
                          {"train": {"learning_rate": 0.1, "on": True},
                           "model": {"hidden": [8, 4]}, "name": "a b"})
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, r"train\.epochs: found a set"):
-            self.text({"train": {"epochs": {1}}})
+        for value, kind in (({1}, "set"), (b"3", "bytes"), (pd.NaT, "NaTType"), (pd.NA, "NAType"),
+                            (np.datetime64("NaT"), "datetime64"), (1j, "complex"),
+                            (np.timedelta64(1, "s"), "timedelta64"), (np.bytes_(b"3"), "bytes_")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                        r"train\.epochs: found a %s, expected" % kind):
+                self.text({"train": {"epochs": value}})
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, r"train\.steps\[1\]: found a "):
+            self.text({"train": {"steps": np.array(["2024-02-29", "NaT"], "M8[s]")}})
+
+    def test_members_of_enums_are_their_values(self):
+        class Word(str, enum.Enum):
+            TANH = "tanh"
+
+        class Count(enum.IntEnum):
+            TWO = 2
+
+        class Rate(enum.Enum):
+            SMALL = np.float64(0.1)
+        job = {"model": {"activation": [Word.TANH], "hidden": (Count.TWO,)},
+               "train": {"rate": Rate.SMALL, "class_weight": {Count.TWO: 5, np.str_("a b"): 1}}}
+        self.assertEqual(yaml.safe_load(self.text(job)),
+                         {"model": {"activation": ["tanh"], "hidden": [2]},
+                          "train": {"rate": 0.1, "class_weight": {"2": 5, "a b": 1}}})
+
+    def test_moments_are_texts_as_the_workers_write_them(self):
+        found = yaml.safe_load(self.text({"null_values": [
+            datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 23, 59, 58, 500_000),
+            pd.Timestamp("2024-02-29 00:00:01.000000007"), np.datetime64("2024-02-29"),
+            pd.Timestamp("2024-02-29 01:00", tz="Europe/Paris")]}))
+        self.assertEqual(found["null_values"], [
+            "2024-02-29", "2024-02-29 23:59:58.5", "2024-02-29 00:00:01.000000007", "2024-02-29",
+            "2024-02-29 00:00:00"])
+
+    def test_columns_of_pandas_are_lists(self):
+        frame = pd.DataFrame({"units": [8, 4], "word": pd.Categorical(["b", "a"])})
+        self.assertEqual(yaml.safe_load(self.text({"hidden": frame.units, "words": frame.word,
+                                                   "columns": frame.columns})),
+                         {"hidden": [8, 4], "words": ["b", "a"], "columns": ["units", "word"]})
+
+    def test_keys_of_a_dict_become_texts_once(self):
+        for key, words in ((None, "train.class_weight: found a key of type NoneType"),
+                           ((1, 2), "train.class_weight: found a key of type tuple"),
+                           ("1", "train.class_weight: found the key '1' twice")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
+                self.text({"train": {"class_weight": {1: 2, key: 3}}})
 
     def test_texts_in_a_dict_stay_texts_for_the_cluster(self):
         # The cluster reads some texts as numbers that are not numbers in YAML 1.1.

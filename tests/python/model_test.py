@@ -195,6 +195,40 @@ class ModelTest(unittest.TestCase):
         mine, rows = type("Mine", (pd.DataFrame,), {}), {"b": [7.0], "a": [1.0]}
         self.assertEqual(self.linear().predict(mine(rows)), self.linear().predict(rows))
 
+    def test_numbers_as_text_are_numbers_as_in_training(self):
+        model = self.linear(nulls="mean")
+        a, b = ["1.5", " +2e0\t", "NA", ".5", ""], ["1", "-7", "0", None, "?"]
+        expected = [self.linear_value(x, y)
+                    for x, y in zip([1.5, 2, 4.0, 0.5, 4.0], [1, -7, 0, -1.0, -1.0])]
+        array = np.array([a, b], object).T
+        frame = pd.DataFrame({"a": a, "b": b})
+        for data in (frame, frame.astype("string"), frame.astype("category"), array,
+                     array.tolist(), pa.table({"a": a, "b": b}), {"a": a, "b": b},
+                     pa.table({"a": pa.array(a).dictionary_encode(), "b": b}),
+                     {"a": [x.encode() for x in a], "b": b}):
+            np.testing.assert_array_equal(model.predict(data, batch_rows=2), expected)
+        texts = np.array([["1.5", "1"], ["2", "-7"]])
+        for data in (texts, texts.astype("S")):
+            np.testing.assert_array_equal(model.predict(data), expected[:2])
+        np.testing.assert_array_equal(model.predict([[True, "1"], [2, "-7"]], batch_rows=1),
+                                      [self.linear_value(1, 1), expected[1]])
+        for text in ("1,5", "0x10", "1_000", "\u0661", b"1,5", b"\xff", "yes"):
+            rows = [(1, 0)] * 3 + [(text, 0)]
+            for data in ({"a": ["1"] * 3 + [text], "b": [0] * 4}, np.array(rows, object)):
+                with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                            "column 'a': row 3 .*expected a number or null"):
+                    model.predict(data, batch_rows=2)
+
+    def test_null_values_of_the_job_are_null_as_text_too(self):
+        doc = bundles.document(1, {"task": "regression", "hidden": []}, nulls="mean",
+                               targets=[{"name": "y", "shift": 0, "factor": 1}],
+                               features=[{"name": "a", "shift": 0, "factor": 1, "null_value": 5}])
+        doc["spec"]["data"]["null_values"] = ["none yet", "-9"]
+        model = self.load(doc, {"layers.0.weight": np.array([[1.0]]),
+                                "layers.0.bias": np.array([0.0])})
+        np.testing.assert_array_equal(model.predict({"a": ["none yet", "-9", "-9.0", "2"]}),
+                                      [5, 5, 5, 2])
+
     def test_what_is_no_table_of_the_model_is_one_clear_error(self):
         class Frame:  # of a library that the client does not know
             columns = ["b", "a"]
@@ -204,11 +238,13 @@ class ModelTest(unittest.TestCase):
         model = self.linear()
         for data, words in ((np.zeros((2, 3)), r"shape \[2, 3\], expected \[rows, 2\]"),
                             (np.zeros(2), r"shape \[2\]"),
-                            (np.array([["p", "q"]]), "expected numbers"),
+                            (np.array([["p", "q"]]), "column 'a': row 0 .*found .*'p'"),
+                            (np.zeros((1, 2), "M8[D]"), "expected numbers"),
+                            (object(), "value of type builtins.object, expected a table"),
                             (pd.DataFrame({"a": [1]}),
                              "does not have 1 of the model's 2 features: 'b'"),
-                            (pd.DataFrame({"a": ["1.5"], "b": [1]}),
-                             "column 'a': row 0 .*found '1.5', expected a number"),
+                            (pd.DataFrame({"a": ["1,5"], "b": [1]}),
+                             "column 'a': row 0 .*found '1,5', expected a number"),
                             (pa.table({"a": ["x"], "b": [1]}), "column 'a': row 0"),
                             ({"a": [1, 2], "b": [1]}, "different lengths"),
                             ({"a": 1.0, "b": 2.0}, "column 'a' is one value"),

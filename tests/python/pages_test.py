@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import espalier
 from daemons import ROOT, Cluster, EspalierTest, program
@@ -36,7 +37,8 @@ class PagesTest(EspalierTest):
     def test_the_blocks_run_as_written(self):
         address = Cluster(self, workers=1).address
         frame = pd.read_csv("ring.csv")
-        names = {"frame": frame, "array": frame[["x", "y"]].to_numpy(),
+        array = frame[["x", "y"]].to_numpy()
+        names = {"frame": frame, "array": array, "matrix": sp.csr_matrix(array),
                  "cluster": espalier.connect(address)}
         for block in blocks("python.md", "python"):
             exec(compile(block.replace("localhost:7700", address), "python.md", "exec"), names)

@@ -199,7 +199,7 @@ class Rules:
     def number(self, value: Any) -> float:
         if isinstance(value, str) and value.strip(" \t\r") in self.texts:
             return math.nan
-        number = _number(value)
+        number = number_of(value)
         return math.nan if number in self.numbers else number
 
 
@@ -278,7 +278,8 @@ def _other_texts(value: Any, text: Any) -> List[str]:
     return [text[:-len(_MIDNIGHT)] if midnight else _whole_text(text)]
 
 
-def _number(value: Any) -> float:
+def number_of(value: Any) -> float:
+    """Returns the number of a value or a text; NaN for null. Raises ValueError for other texts."""
     if is_null(value):
         return math.nan
     if isinstance(value, str):

@@ -6,14 +6,18 @@ refer to lines of the user's own file. Only relative local paths are replaced in
 
 from __future__ import annotations
 
+import datetime
+import enum
 import json
 import os
 import pathlib
 import re
-from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
+import numpy as np
 import yaml
 
+from ._columns import category_text
 from ._facts import JOB_BYTES_MAX, PATH_KEYS, PATH_LIST_KEYS
 from .errors import InvalidArgumentError, NotFoundError
 
@@ -66,9 +70,12 @@ def _read(path: str) -> str:
 
 
 def _plain(value: Any, path: str) -> Any:
-    """Returns the value in YAML's own types. Paths become text, NumPy's values become Python's."""
+    """Returns the value in YAML's own types. Paths become text, and values of NumPy and members of
+    enums become Python's. Dates and times become the texts that the workers read from tables."""
+    if isinstance(value, enum.Enum):
+        return _plain(value.value, path)
     if isinstance(value, Mapping):
-        return {str(k): _plain(v, "%s.%s" % (path, k)) for k, v in value.items()}
+        return _plain_map(value, path)
     if isinstance(value, (list, tuple)):
         return [_plain(v, "%s[%d]" % (path, i)) for i, v in enumerate(value)]
     if isinstance(value, pathlib.PurePath):
@@ -78,11 +85,31 @@ def _plain(value: Any, path: str) -> Any:
     for kind in (int, float, str):  # YAML has no text for a subclass, such as numpy.float64
         if isinstance(value, kind):
             return kind(value)
-    if hasattr(value, "tolist") and getattr(value.dtype, "kind", "") in "biufU":
-        plain = value.tolist()
-        return _plain(float(plain) if type(plain) is type(value) else plain, path)
+    if isinstance(value, (datetime.date, np.datetime64)) and value == value:  # NaT is not
+        return str(category_text(value))
+    if isinstance(value, np.generic):
+        if value.dtype.kind in "biuf":
+            return float(value) if isinstance(value, np.longdouble) else value.item()
+    elif hasattr(value, "dtype") and hasattr(value, "__len__"):  # an array, or a column of pandas
+        return _plain(list(value) if getattr(value, "ndim", 1) else value[()], path)
     raise InvalidArgumentError("%s: found a %s, expected text, a number, a list or a dict" %
                                (path.lstrip("."), type(value).__name__))
+
+
+def _plain_map(value: Mapping[Any, Any], path: str) -> Any:
+    """Returns the map with texts as keys. Labels may be numbers, as in `class_weight`."""
+    out: Dict[str, Any] = {}
+    for key, v in value.items():
+        plain = _plain(key, path)
+        if not isinstance(plain, (str, bool, int, float)):
+            raise InvalidArgumentError("%s: found a key of type %s, expected text or a number" %
+                                       (path.lstrip(".") or "job", type(key).__name__))
+        name = str(plain)
+        if name in out:
+            raise InvalidArgumentError("%s: found the key '%s' twice" %
+                                       (path.lstrip(".") or "job", name))
+        out[name] = _plain(v, "%s.%s" % (path, name))
+    return out
 
 
 class _Dumper(yaml.SafeDumper):

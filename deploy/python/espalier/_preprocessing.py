@@ -74,7 +74,7 @@ class Preprocessing:
         self._clips = np.array([m.feature.smooth_clip for m in self._numbers], bool)
         self._embeds = any(m.feature.bin_edges for m in self._numbers)
         self._indicates = any(m.feature.null_indicator for m in self._numbers)
-        self.wanted = Wanted(self.names, self.texts, all_names)
+        self.wanted = Wanted(self.names, self.texts, all_names, rules.number)
         # Numbers taken from a column unchanged: their places among the numbers, and those of the
         # columns.
         own = [(i, m.column) for i, m in enumerate(self._numbers) if m.decode is None]

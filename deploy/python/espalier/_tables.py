@@ -1,17 +1,19 @@
-"""Reads rows from NumPy arrays, pandas frames, Arrow tables and dicts of columns. From here on, a
-null is NaN. Columns are found by name. Their order and additional columns do not matter. An array
-has the model's features in the model's order."""
+"""Reads rows from NumPy arrays, SciPy's sparse matrices, pandas frames, Arrow tables and dicts of
+columns. From here on, a null is NaN. Columns are found by name. Their order and additional columns
+do not matter. An array or a sparse matrix has the model's features in the model's order."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import (AbstractSet, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
-                    Tuple)
+from typing import (AbstractSet, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional,
+                    Sequence, Tuple)
 
 import numpy as np
 
+from ._columns import number_of
 from ._facts import COLUMNS_MAX
+from ._sparse import SparseRows, is_sparse
 from ._vectors import DENSE, FIELDS, SPARSE, Vectors
 from .errors import InvalidArgumentError
 
@@ -34,10 +36,12 @@ class Wanted:
     """The columns that a model needs, and their places in a table."""
 
     def __init__(self, names: Sequence[str], texts: AbstractSet[str] = frozenset(),
-                 all_names: Iterable[str] = ()) -> None:
+                 all_names: Iterable[str] = (),
+                 number: Callable[[Any], float] = number_of) -> None:
         """`texts`: columns that are not read as numbers, see Rows.values. `all_names`: columns of
-        the table that the model was made with, which define the lengths of its vectors."""
-        self.names, self.texts = tuple(names), texts
+        the table that the model was made with, which define the lengths of its vectors. `number`:
+        the number of a text, which raises ValueError for other texts."""
+        self.names, self.texts, self.number = tuple(names), texts, number
         self._lengths = _lengths(all_names)
         self._last: Tuple[Any, List[_Run]] = ((), [])  # a table's columns and its plan
 
@@ -114,7 +118,13 @@ class Rows:
     def __init__(self, data: Any, wanted: Wanted) -> None:
         """Raises InvalidArgumentError if `data` is not a table, or if a feature is missing."""
         names, texts = self._names, self._texts = wanted.names, wanted.texts
+        self._number = wanted.number
         module = type(data).__module__.split(".")[0]
+        self._plan: Optional[List[_Run]] = None
+        if is_sparse(data):  # before mappings, because one of the formats is a dict
+            self._array: Any = SparseRows(data, len(names))
+            self.count = len(self._array)
+            return
         if _is_of_pandas(data, "DataFrame"):
             self._columns: Dict[str, Any] = _places([str(c) for c in data.columns])
             self._column, self.count = _pandas_column, len(data)
@@ -131,8 +141,7 @@ class Rows:
                 "columns or an array. Convert it with its to_pandas() or to_arrow()" %
                 (type(data).__module__, type(data).__name__))
         else:
-            self._array = _array(data, len(names), bool(texts))
-            self._plan: Optional[List[_Run]] = None
+            self._array = _array(data, names, bool(texts), wanted.number)
             self.count = len(self._array)
             return
         self._data = data
@@ -145,26 +154,30 @@ class Rows:
             return self._array[begin:end].astype(np.float64)
         if self._plan is not None and len(self._plan) == 1 and not self._texts:
             run, = self._plan
-            return _numbers(self._values(run, begin, end), run)
+            return _numbers(self._values(run, begin, end), run, self._number, begin)
         out = np.full((end - begin, len(self._names)), np.nan)
         if self._plan is None:
+            block = self._array[begin:end]
             for slot, name in enumerate(self._names):
                 if name not in self._texts:
-                    out[:, slot:slot + 1] = _numbers(self._array[begin:end, slot],
-                                                     _Run(slot, name, -1, 1, None))
+                    out[:, slot:slot + 1] = _numbers(block[:, slot], _Run(slot, name, -1, 1, None),
+                                                     self._number, begin)
             return out
         for run in self._plan:
             if run.column not in self._texts:
-                out[:, run.slot:run.slot + run.width] = _numbers(self._values(run, begin, end), run)
+                out[:, run.slot:run.slot + run.width] = _numbers(
+                    self._values(run, begin, end), run, self._number, begin)
         return out
 
     def entries(self, begin: int, end: int,
                 largest: float) -> Optional[List[Tuple[Any, Any, Any]]]:
-        """Returns the stored numbers of rows, if nearly all columns are in sparse vectors and no
-        number is null or larger than `largest`. The result is parts of (starts, slots, numbers), in
-        which row i has [starts[i], starts[i + 1]). All other numbers are zero. Otherwise, it
-        returns None. It leaves out columns of `texts`."""
-        runs = [run for run in self._plan or () if run.column not in self._texts]
+        """Returns the stored numbers of rows, if nearly all columns are in sparse vectors or all
+        are in a sparse matrix, and no number is null or larger than `largest`. The result is parts
+        of (starts, slots, numbers), in which row i has [starts[i], starts[i + 1]). All other
+        numbers are zero. Otherwise, it returns None. It leaves out columns of `texts`."""
+        if self._plan is None:
+            return self._entries_of_matrix(begin, end, largest)
+        runs = [run for run in self._plan if run.column not in self._texts]
         alone = [run for run in runs if run.element < 0]
         if not runs or len(alone) * _ENTRIES_SHARE > len(self._names) or \
                 not self._texts <= set(self._columns):
@@ -179,12 +192,24 @@ class Rows:
                     return None
                 parts.append((part[0], part[1] + run.slot if run.slot else part[1], part[2]))
         if alone:
-            x = np.hstack([_numbers(self._values(run, begin, end), run) for run in alone])
+            x = np.hstack([_numbers(self._values(run, begin, end), run, self._number, begin)
+                           for run in alone])
             if not np.all(np.abs(x) <= largest):
                 return None
             parts.append((np.arange(len(x) + 1) * len(alone),
                           np.tile([run.slot for run in alone], len(x)), x.reshape(-1)))
         return parts
+
+    def _entries_of_matrix(self, begin: int, end: int,
+                           largest: float) -> Optional[List[Tuple[Any, Any, Any]]]:
+        if not isinstance(self._array, SparseRows):
+            return None
+        starts, slots, numbers = self._array.entries(begin, end)
+        if self._texts:
+            is_number = np.array([name not in self._texts for name in self._names])[slots]
+            starts = np.concatenate([[0], np.cumsum(is_number)])[starts]
+            slots, numbers = slots[is_number], numbers[is_number]
+        return [(starts, slots, numbers)] if np.all(np.abs(numbers) <= largest) else None
 
     def _values(self, run: _Run, begin: int, end: int) -> Any:
         return self._column(self._data, self._columns[run.column], begin, end)
@@ -200,7 +225,7 @@ class Rows:
             return self._column(self._data, at, begin, end, as_it_is=True)
         run = next(r for r in self._plan if r.slot <= slot < r.slot + r.width)
         one = run._replace(element=run.element + slot - run.slot, width=1)
-        return _numbers(self._values(one, begin, end), one)[:, 0]
+        return _numbers(self._values(one, begin, end), one, self._number, begin)[:, 0]
 
 
 def _places(names: Sequence[str]) -> Dict[str, Any]:
@@ -226,20 +251,31 @@ def _lengths(names: Iterable[str]) -> Dict[str, int]:
     return {base: length for base, length in most.items() if count[base] == length}
 
 
-def _array(data: Any, features: int, texts: bool) -> Any:
+def _array(data: Any, names: Sequence[str], texts: bool, number: Callable[[Any], float]) -> Any:
     try:
-        mixed = texts and not isinstance(data, np.ndarray)
-        array = np.asarray(data, dtype=object if mixed else None)
+        own = isinstance(data, np.ndarray)
+        array = np.asarray(data, dtype=object if texts and not own else None)
+        if array.dtype.kind in "SU" and not own:  # numbers among texts would have become texts
+            array = np.asarray(data, dtype=object)
     except ValueError as error:
         raise InvalidArgumentError("expected rows of numbers: %s" % error) from error
-    if array.ndim != 2 or array.shape[1] != features:
+    if array.ndim == 0:
+        raise InvalidArgumentError(
+            "found a value of type %s.%s, expected a table: a pandas frame, an Arrow table, a dict "
+            "of columns, a SciPy sparse matrix or an array of rows" %
+            (type(data).__module__, type(data).__name__))
+    if array.ndim != 2 or array.shape[1] != len(names):
         raise InvalidArgumentError("found an array of shape %s, expected [rows, %d]: the model's "
                                    "features in their order (model.features)" %
-                                   (list(array.shape), features))
+                                   (list(array.shape), len(names)))
     if texts:
         return array
-    if array.dtype == object:
-        return _numbers(array.reshape(-1), _Run(0, "the array", -1, 1, None)).reshape(array.shape)
+    if array.dtype.kind in "OSTU":
+        out = np.empty(array.shape)
+        for slot, name in enumerate(names):
+            run = _Run(slot, name, -1, 1, None)
+            out[:, slot:slot + 1] = _numbers(array[:, slot], run, number, 0)
+        return out
     if array.dtype.kind not in "fiub":
         raise InvalidArgumentError("found an array of %s, expected numbers" % array.dtype)
     return array
@@ -253,6 +289,10 @@ def _is_of_pandas(data: Any, kind: str) -> bool:
 
 def _same_length(data: Mapping[Any, Any]) -> int:
     for name, column in data.items():
+        if is_sparse(column):
+            raise InvalidArgumentError(
+                "column '%s' is a sparse matrix, expected a list of values. Pass a sparse matrix "
+                "of all features by itself, or the rows of this one as a list of arrays" % name)
         if not hasattr(column, "__len__") or isinstance(column, (str, bytes)) or \
                 getattr(column, "ndim", 1) == 0:
             raise InvalidArgumentError("column '%s' is one value, expected a list, also for "
@@ -326,35 +366,37 @@ def _objects(values: Any) -> Any:
     return np.array(list(values) + [None], dtype=object)[:-1]
 
 
-def _numbers(values: Any, run: _Run) -> Any:
-    """Returns a new [rows, width] float64 array; a null is NaN."""
+def _numbers(values: Any, run: _Run, number: Callable[[Any], float], first_row: int) -> Any:
+    """Returns a new [rows, width] float64 array; a null is NaN. Texts become numbers as in
+    training."""
     column = run.column
     if isinstance(values, Vectors):
         if run.element < 0:
             raise InvalidArgumentError("column '%s' has vectors, expected numbers" % column)
         out = values.elements(run.element, run.width, run.length)
-        return _elements(_objects(values.structs()), run) if out is None else out
+        return _elements(_objects(values.structs()), run, first_row) if out is None else out
     if run.element >= 0:
-        return _elements(values, run)
+        return _elements(values, run, first_row)
     if values.ndim == 1 and values.dtype.kind in "fiub":
         return values.astype(np.float64)[:, np.newaxis]
-    if values.ndim != 1 or values.dtype != object:
+    if values.ndim != 1 or values.dtype.kind not in "OSTU":
         raise InvalidArgumentError("column '%s' is of %s, expected numbers" %
                                    (column, values.dtype))
     out = np.empty(len(values), np.float64)
     for row, value in enumerate(values):
-        out[row] = _number(value, column, row)
+        out[row] = _number(value, column, first_row + row, number)
     return out[:, np.newaxis]
 
 
-def _number(value: Any, column: str, row: int) -> float:
+def _number(value: Any, column: str, row: int, number: Callable[[Any], float]) -> float:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return float("nan")
-    if not isinstance(value, (str, bytes)):
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            pass
+    try:
+        if isinstance(value, bytes):
+            value = value.decode("utf-8")
+        return number(value) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError):
+        pass
     raise InvalidArgumentError("column '%s': row %d (counted from 0): found %.80r, expected a "
                                "number or null" % (column, row, value))
 
@@ -364,6 +406,16 @@ def _vector(value: Any, column: str, row: int) -> Any:
     of PySpark's, or a struct as in Parquet, of type (0: sparse, 1: dense), size, indices and
     values.
     """
+    try:
+        return _vector_of(value, column, row)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
+        raise InvalidArgumentError("column '%s': row %d (counted from 0): found %.80r, expected a "
+                                   "vector of numbers" % (column, row, value)) from error
+
+
+def _vector_of(value: Any, column: str, row: int) -> Any:
     if hasattr(value, "toArray"):
         return np.asarray(value.toArray(), dtype=np.float64)
     if not (isinstance(value, Mapping) and set(value) == set(FIELDS)):
@@ -384,7 +436,7 @@ def _vector(value: Any, column: str, row: int) -> Any:
                                "vector as Spark writes it" % (column, row, value))
 
 
-def _elements(values: Any, run: _Run) -> Any:
+def _elements(values: Any, run: _Run, first_row: int) -> Any:
     end = run.element + run.width
     alike = all(isinstance(v, np.ndarray) and v.dtype.kind in "fiu" for v in values)
     lengths = {v.shape for v in values} if alike else set()
@@ -398,11 +450,11 @@ def _elements(values: Any, run: _Run) -> Any:
         if value is None:
             out[row] = np.nan
             continue
-        vector = _vector(value, run.column, row)
+        vector = _vector(value, run.column, first_row + row)
         if vector.ndim != 1 or not _fits(len(vector), run):
             raise InvalidArgumentError(
                 "column '%s': row %d (counted from 0): found a vector of shape %s, expected %s "
-                "elements" % (run.column, row, list(vector.shape),
+                "elements" % (run.column, first_row + row, list(vector.shape),
                               "at least %d" % end if run.length is None else
                               "the model's %d" % run.length))
         out[row] = vector[run.element:end]

@@ -62,8 +62,11 @@ class Model:
 
     - a NumPy array [rows, features] with :attr:`features` in their order; NaN is null, and with
       columns of text it is an array of objects,
+    - a SciPy sparse matrix or array of that shape and of any format; what it does not store is 0,
     - a pandas frame, an Arrow table or record batch, or a dict of columns: found by name, other
       columns are ignored; null, None, NA and NaN are null.
+
+    Texts of numbers ("0.5") are numbers, as in training.
 
     Rows are preprocessed as the training rows were. Methods raise InvalidArgumentError for other
     data. They raise BadInputError, with row and column, for a null that the model cannot handle or
