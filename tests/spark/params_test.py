@@ -12,6 +12,7 @@ from sparks import daemons
 import espalier
 from espalier.spark import (EspalierClassifier, EspalierRegressor,
                             MultilayerPerceptronClassifier)
+from espalier.spark.messages import Translation
 from espalier.spark.params import key_params
 
 CATEGORIES = {"type": "categorical", "encode": "one_hot"}
@@ -209,6 +210,67 @@ class ParamsTest(daemons.EspalierTest):
                              ({}, "layers is not set")):
             with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
                 MultilayerPerceptronClassifier(**wrong).job_spec("classification", "r", ["f"], "o")
+
+    def test_a_param_that_does_not_exist_has_the_nearest_one(self):
+        with self.assertRaisesRegex(TypeError, "no Param 'maxItr'; did you mean 'maxIter'?"):
+            EspalierClassifier(maxItr=3)
+
+    def test_errors_have_params_and_the_frame_in_place_of_keys_and_files(self):
+        own = {"train": {"optimizer": {"adam": {"beta1": 2}}, "schedule": "cosin"}}
+        says = Translation({"train.clip_norm": "clipNorm", "train.optimizer.*.beta1": "beta1"}, own,
+                           "/w/x-1", ("compat.sparktorch", "SparkTorch's Params")).text
+        for found, expected in (
+                ("job:23:11: train.epochs: found -1", "maxIter: found -1"),
+                ("train.optimizer.sgd.learning_rate: found 0", "stepSize: found 0"),
+                ("train.optimizer.sgd.beta1: found 2", "beta1: found 2"),
+                ("job:2:3: train.optimizer.adam.beta1: found 2",
+                 "job: train.optimizer.adam.beta1: found 2"),
+                ("job:2:3: train.schedule: unknown value 'cosin'",
+                 "job: train.schedule: unknown value 'cosin'"),
+                ("job:9:1: compat.sparktorch.iters: found 0", "iters: found 0"),
+                ("train.batch: found together with compat.sparktorch, which",
+                 "batchSize: found together with SparkTorch's Params, which"),
+                ("Set train.clip_norm. Or data.validation, for instance `validation: {fraction: "
+                 "0.2}`", "Set clipNorm. Or validationFraction or validationIndicatorCol, for "
+                 "instance `validationFraction=0.2`"),
+                ("'/w/x-1/rows/part-0.parquet' is empty", "'the frame' is empty"),
+                ("file:/w/x-1/bundle: no space", "the model's directory: no space"),
+                ("train.epochs_of_mine and my.train.batch", "train.epochs_of_mine and "
+                 "my.train.batch")):
+            self.assertEqual(says(found), expected)
+
+    def test_the_coordinator_judges_params_before_there_are_rows(self):
+        address = daemons.Cluster(self, 1).address
+        good = dict(inputCols=["a"], coordinator=address)
+        words = [("maxIter", -1, "found -1"), ("batchSize", 0, "found '0'"),
+                 ("activation", "rleu", "unknown value 'rleu'; did you mean 'relu'?"),
+                 ("optimizer", "adma", "unknown value 'adma'; did you mean 'adam'?"),
+                 ("loss", "msee", "unknown value 'msee'"), ("stepSize", -0.5, "found -0.5"),
+                 ("dropout", 1.5, "found 1.5"), ("scale", "minmx", "unknown value 'minmx'"),
+                 ("nulls", "men", "unknown value 'men'"), ("hiddenLayers", [0], "found 0"),
+                 ("validationFraction", 1.0, "found 1"), ("maxWorkers", -2, "found -2"),
+                 ("clipNorm", -1.0, "found -1"), ("schedule", "cosin", "unknown value 'cosin'"),
+                 ("patience", -3, "found -3"), ("precision", "float23", "unknown value")]
+        for name, value, found in words:
+            with self.assertRaises(espalier.InvalidArgumentError) as raised:
+                EspalierClassifier(**dict(good, **{name: value}))._check()
+            said = str(raised.exception)
+            self.assertRegex(said, "^%s(\\[0\\])?: %s" % (name, re.escape(found)))
+            self.assertNotRegex(said, r"job:|train\.|model\.|data\.|workers\.")
+        perceptron = dict(good, layers=[1, 2])
+        for kind, params, found in (
+                (MultilayerPerceptronClassifier, dict(perceptron, tol=-1.0), "^tol: found '-1"),
+                (MultilayerPerceptronClassifier, dict(perceptron, solver="lbfgs"),
+                 "^solver: unknown value 'lbfgs'; did you mean 'l-bfgs'"),
+                (EspalierClassifier, dict(good, job="{train: {bach: 2}}"), "^job: .*'bach'")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, found):
+                kind(**params)._check()
+        with espalier.connect(address) as cluster:
+            for kind, params in ((EspalierClassifier, good), (EspalierRegressor, good),
+                                 (MultilayerPerceptronClassifier,
+                                  dict(perceptron, initialWeights=[0.0] * 100_000))):
+                kind(**params)._check()
+            self.assertEqual(cluster.jobs(), [])
 
     def test_what_runs_in_executors_needs_no_grpc_and_no_yaml(self):
         code = ("import sys\nfor name in ('grpc', 'google', 'yaml'):\n"

@@ -126,6 +126,13 @@ class SparkTest(daemons.EspalierTest):
             self.assertGreater(BinaryClassificationEvaluator().evaluate(scored), 0.99)
             self.assertEqual(scored.first().rawPrediction.size, 2)
 
+    def test_the_result_of_a_fit_gives_its_model(self):
+        frame = self.assembled().transform(self.frame)
+        for output in ("", self.path("kept")):
+            fitted = EspalierClassifier(labelCol="kind", output=output, **self.options).fit(frame)
+            self.assertIs(fitted.result.load(), fitted.model())
+            self.assertEqual(fitted.result.bundle, output)
+
     def test_labels_that_leave_a_number_out_keep_their_places(self):
         rows = [(2.0 * (i % 2), float(i % 2)) for i in range(200)]
         frame = self.spark.createDataFrame(rows, ["label", "x"])
@@ -314,17 +321,26 @@ class SparkTest(daemons.EspalierTest):
                  "weightCol: column 'kind' is of type string, expected a number"),
                 (EspalierRegressor(labelCol="kind", **self.options), frame,
                  espalier.InvalidArgumentError, "labelCol: column 'kind' is of type string"),
-                (good.copy().setInputCols(["a", "b"]), nulls, espalier.JobFailedError, "'a'"),
+                (good.copy().setInputCols(["a", "b"]), nulls, espalier.JobFailedError,
+                 "(?s)missing.* nulls: mean, .*'a'"),
                 (good.copy().setActivation("rule"), frame, espalier.InvalidArgumentError,
-                 "unknown value 'rule'"),
+                 "^activation: unknown value 'rule'"),
+                (good.copy().setWorkDirectory("file:///proc/none"), frame,
+                 espalier.FailedPreconditionError,
+                 "^workDirectory: Spark cannot write to file:/+proc/none"),
+                (good.copy().setWorkDirectory("nofs://x/y"), frame,
+                 espalier.FailedPreconditionError,
+                 "^workDirectory: Spark cannot write to nofs://x/y"),
                 (good.copy().setJob("{train: {bach: 2}}"), frame, espalier.InvalidArgumentError,
                  "'bach'.*'batch'"),
                 (good.copy().setWorkDirectory(""), frame, espalier.InvalidArgumentError,
                  "workDirectory is not set"),
                 (good.copy().setCoordinator("127.0.0.1:1"), frame, espalier.UnavailableError,
                  "127.0.0.1:1 cannot be reached")):
-            with self.assertRaisesRegex(error, words):
+            with self.assertRaisesRegex(error, words) as raised:
                 estimator.fit(data)
+            self.assertNotRegex(str(raised.exception),
+                                r"job:\d|data\.features|espalier-Espalier|\.parquet|java\.|\tat ")
             self.assert_clean()
         with mock.patch.object(_connection, "__version__", "9.9"), \
                 self.assertRaisesRegex(espalier.FailedPreconditionError,

@@ -170,13 +170,13 @@ class ValidatorsTest(daemons.EspalierTest):
 
     def test_a_fit_that_fails_ends_the_others(self):
         grid = ParamGridBuilder().addGrid(self.classifier.activation, ["relu", "rule"])
-        submit = espalier.Client.submit
+        check = espalier.Client._check
 
         def in_order(client, spec):
             if spec["model"]["activation"] == "rule":
                 self.await_jobs(1)
-            return submit(client, spec)
-        with mock.patch.object(espalier.Client, "submit", in_order), \
+            check(client, spec)
+        with mock.patch.object(espalier.Client, "_check", in_order), \
                 self.assertRaisesRegex(espalier.InvalidArgumentError, "unknown value 'rule'"):
             self.validator(CrossValidator, grid, numFolds=2, parallelism=2).fit(self.frame)
         self.assert_gone(1)

@@ -41,7 +41,7 @@ def job_text(job: JobSource, directory: Optional[str] = None) -> str:
     """
     name = "job"
     if isinstance(job, Mapping):
-        text = _dump(job)
+        text = dump(job)
     elif isinstance(job, str) and "\n" in job:
         text = job
     elif isinstance(job, (str, os.PathLike)):
@@ -125,7 +125,8 @@ def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text_node)
 
 
-def _dump(job: Mapping[str, Any]) -> str:
+def dump(job: Mapping[str, Any]) -> str:
+    """Returns a job's YAML text, with the paths that it has."""
     return str(yaml.dump(_plain(job, ""), Dumper=_Dumper, sort_keys=False, allow_unicode=True,
                          default_flow_style=None, width=1 << 20))
 

@@ -6,20 +6,20 @@ import os
 import secrets
 import sys
 import time
-from typing import Any, List, Optional, Union
+from typing import Any, List, Mapping, Optional, Union
 
 from ._connection import Connection, Limits, ReadFile
 from ._convert import job_of, worker_of
 from ._facts import (ASK_AGAIN_PAUSE_MS, DEFAULT_COORDINATOR, SUBMIT_AGAIN_MS, YARN_COORDINATOR)
 from ._facts import VERSION as __version__
 from ._job_tokens import Delegate, Renewer, fetch_job_tokens
-from ._jobtext import JobSource, job_text, paths_of
+from ._jobtext import JobSource, dump, job_text, paths_of
 from ._proto import api_pb2
 from ._security import Security, make_security
 from ._yarn import kept_of
-from .errors import (CancelledError, DeadlineExceededError, EspalierError,
-                     FailedPreconditionError, InvalidArgumentError, NotFoundError,
-                     UnavailableError)
+from .errors import (AbortedError, CancelledError, DeadlineExceededError, EspalierError,
+                     FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError,
+                     ResourceExhaustedError, UnavailableError)
 from .job import Job
 from .types import JobInfo, WorkerInfo
 
@@ -198,6 +198,23 @@ class Client:
             request.tokens.add(file_system=file_system.encode("utf-8", "surrogateescape"),
                                text=token.encode("ascii"))
         return Job(self._connection, self._submit_once(request), submitted_here=True)
+
+    def _check(self, job: Mapping[str, Any]) -> None:
+        """Raises InvalidArgumentError if the coordinator rejects a training job for what it says,
+        whatever its files are. It asks with a relative path of rows, so that the coordinator reads
+        and starts nothing."""
+        relative = dict(job, data=dict(job["data"], train="rows"))
+        try:
+            self._connection.call("Submit", api_pb2.SubmitRequest(
+                version=__version__, client_request_id=secrets.token_hex(16),
+                job_yaml=dump(relative).encode("utf-8", "surrogateescape")))
+        except InvalidArgumentError as error:
+            if not error.message.startswith("data.train: found the relative path"):
+                raise
+        except (AbortedError, ResourceExhaustedError):
+            pass  # the coordinator is busy, and the submission of the job will say more
+        else:
+            raise InternalError("the coordinator accepted a job with a relative path")
 
     def job(self, job: Union[str, int]) -> Job:
         """Returns a job that was submitted before, by its id ("job-3", or 3).

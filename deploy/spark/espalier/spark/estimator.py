@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import difflib
 import os
 import secrets
 import time
@@ -22,8 +24,9 @@ from ..job import Job
 from ..types import JobResult, StateChanged
 from . import files, identity, validators
 from .coordinators import connect
-from .model import EspalierModel
-from .params import JobParams, with_setters
+from .messages import Translation, java_message
+from .model import EspalierModel, FitResult
+from .params import JobParams, key_params, with_setters
 from .rows import job_rows
 from .sessions import check_has_driver
 
@@ -37,6 +40,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
 
     _task = ""
     _model_class: Type[EspalierModel] = EspalierModel
+    # Params of a section of the job file for another program's words; see Translation.
+    _keys: Dict[str, str] = {}
+    _compat = ("compat", "compat")
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -47,7 +53,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         """Sets Params by name. None leaves a Param unchanged."""
         for name in options:
             if not self.hasParam(name):
-                raise TypeError("%s has no Param '%s'" % (type(self).__name__, name))
+                near = difflib.get_close_matches(name, [p.name for p in self.params], 1)
+                raise TypeError("%s has no Param '%s'%s" % (
+                    type(self).__name__, name, "; did you mean '%s'?" % near[0] if near else ""))
         return self._set(**{k: v for k, v in options.items() if v is not None})
 
     def _fit(self, dataset: DataFrame) -> EspalierModel:
@@ -61,9 +69,11 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         work = self._work_directory(spark)
         left: List[str] = []
         with validators.task():
-            self._connect().close()  # raises if it is missing, before any file is written
+            self._check()  # raises before any file is written
             with _place_in(spark, work, self.uid, left) as where:
-                with _jobs_that_end(spark, os.path.basename(where)):
+                with _jobs_that_end(spark, os.path.basename(where)), _writing(where, work):
+                    if not files.make_directory(spark, where):
+                        raise _cannot_write(work)
                     rows.write.parquet(where + "/rows")
                 if not spark.read.parquet(where + "/rows").head(1):
                     raise InvalidArgumentError("the frame has no rows to train on")
@@ -102,7 +112,28 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                 "workDirectory is not set: the rows have to be put where the cluster's workers see "
                 "them", hint='For example workDirectory="hdfs:///tmp/espalier", or '
                              "ESPALIER_WORK_DIRECTORY in the environment of the driver.")
-        return files.qualified(spark, work)
+        with _writing(work, work):
+            return files.qualified(spark, work)
+
+    def _check(self) -> None:
+        """Raises an EspalierError if the coordinator cannot be reached or rejects a Param."""
+        spec = self.job_spec(self._task, "rows", self.feature_columns(), "/unused")
+        self._leave_out(spec)
+        with self._translated("/unused"), self._connect() as cluster:
+            cluster._check(spec)
+
+    @contextlib.contextmanager
+    def _translated(self, where: str) -> Iterator[None]:
+        """Translates errors of the block. `where`: the directory of the fit, as jobs name it."""
+        columns = "inputCols" if self.isSet(self.inputCols) else "featuresCol"
+        keys = {key: name for name, (key, _) in key_params().items()}
+        keys.update({"data.features": columns, "data.features.columns": columns})
+        keys.update(self._keys)
+        try:
+            yield
+        except EspalierError as error:
+            Translation(keys, self._more(), where, self._compat).apply(error)
+            raise
 
     def _train(self, frame: DataFrame, rows: str, where: str, left: List[str]) -> EspalierModel:
         """Returns the model of a job on `rows`, the files that `frame` was written to or read from.
@@ -116,12 +147,14 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                              files.for_jobs(bundle))
         self._put_beside(spark, spec, where)
         checkpoints = [] if _keeps_checkpoints(spec) else [bundle + ".checkpoints"]
-        result = self._run(spec, lambda: left.extend(checkpoints))
+        with self._translated(files.for_jobs(where)):
+            result = self._run(spec, lambda: left.extend(checkpoints))
         model = self._model_class._of(
             files.read(spark, "%s/%s" % (bundle, MODEL_FILE), MODEL_BYTES_MAX, _SAME_DIRECTORY),
             files.read(spark, "%s/%s" % (bundle, WEIGHTS_FILE), WEIGHTS_BYTES_MAX, _SAME_DIRECTORY))
         model.model().check_weights(result.weights_sha256)
-        model.result = result
+        model.result = FitResult.of(
+            result if output else dataclasses.replace(result, bundle=""), model.model())
         model._resetUid(self.uid)
         self._copyValues(model)
         self._tell(model, frame, bundle)
@@ -130,6 +163,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
     def _put_beside(self, spark: SparkSession, spec: Dict[str, Any], where: str) -> None:
         """Writes the parts that do not fit in the job file below `where`, and refers to them in
         `spec`."""
+
+    def _leave_out(self, spec: Dict[str, Any]) -> None:
+        """Removes from `spec` the parts that `_put_beside` would write."""
 
     def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
         """Stores what only the model of a training knows."""
@@ -173,6 +209,24 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                 "%s had no workers within %g s: %s" % (job.id, limit, why or "it is queued"),
                 hint="It is cancelled. Use more workers, a smaller minimum, or a longer "
                      "startTimeout.") from None
+
+
+@contextlib.contextmanager
+def _writing(where: str, work: str) -> Iterator[None]:
+    """Raises FailedPreconditionError for an error of files below `where`, which are in `work`."""
+    try:
+        yield
+    except Exception as error:
+        found = java_message(error)
+        if found is None:
+            raise
+        text = found.replace(where, work).replace(files.for_jobs(where), work)
+        raise _cannot_write(work, text) from None
+
+
+def _cannot_write(work: str, *causes: str) -> FailedPreconditionError:
+    return FailedPreconditionError("workDirectory: Spark cannot write to %s" % work, causes=causes,
+                                   hint=_SAME_DIRECTORY)
 
 
 def _keeps_checkpoints(spec: Dict[str, Any]) -> bool:

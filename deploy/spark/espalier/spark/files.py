@@ -68,6 +68,12 @@ def read(spark: SparkSession, where: str, limit: int, hint: str = "") -> bytes:
         stream.close()
 
 
+def make_directory(spark: SparkSession, where: str) -> bool:
+    """Makes a directory and those above it. Returns whether it exists now. Raises Py4JJavaError."""
+    path, fs = _path(spark, where)
+    return bool(fs.mkdirs(path))
+
+
 def write(spark: SparkSession, where: str, data: bytes) -> None:
     """Writes a new file. Raises AlreadyExistsError."""
     path, fs = _path(spark, where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -169,6 +170,26 @@ def _scorer(digest: str, bundle: Any, names: Sequence[str], rest: Optional[str],
     return score
 
 
+@dataclasses.dataclass(frozen=True)
+class FitResult(JobResult):
+    """Result of a fit: a JobResult whose model is that of the fit.
+
+    Attributes:
+        bundle: path of the bundle, as the workers see it; "" if the fit has no ``output``.
+    """
+
+    _model: Optional[client.Model] = dataclasses.field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, result: JobResult, model: client.Model) -> FitResult:
+        values = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+        return cls(**values, _model=model)
+
+    def load(self) -> client.Model:
+        """Returns the model. See espalier.Model."""
+        return self._model or super().load()
+
+
 @with_setters
 class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     """A trained model, from an estimator's `fit`, from `load`, or from a bundle by `from_bundle`.
@@ -187,12 +208,13 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     cached.
 
     Attributes:
-        result: the job's metrics, if the model comes from a `fit`; otherwise None.
+        result: the job's metrics, if the model comes from a `fit`; otherwise None. Its ``load()``
+            returns what `model()` does.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.result: Optional[JobResult] = None
+        self.result: Optional[FitResult] = None
         self._bundle: Tuple[bytes, bytes] = (b"", b"")
         self._model: Optional[client.Model] = None
         self._broadcast: Tuple[Any, Any] = (None, None)  # the Spark session and the broadcast

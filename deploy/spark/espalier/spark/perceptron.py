@@ -38,6 +38,8 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
     """
 
     _model_class = MultilayerPerceptronClassificationModel
+    _keys = {"model.inputs": "layers", "model.outputs": "layers"}
+    _compat = ("compat.spark-mlp", "layers and solver")
     maxIter, stepSize = HasMaxIter.maxIter, HasStepSize.stepSize  # with the docs of Spark's Params
 
     def set_job_defaults(self) -> None:
@@ -67,6 +69,12 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
             path = where + "/initial.txt"
             files.write(spark, path, "\n".join(map(repr, words["initialWeights"])).encode())
             words["initialWeights"] = files.for_jobs(path)
+
+    def _leave_out(self, spec: Dict[str, Any]) -> None:
+        compat = spec["compat"]
+        words = compat.get("spark-mlp") if isinstance(compat, dict) else None
+        if isinstance(words, dict) and isinstance(words.get("initialWeights"), list):
+            del words["initialWeights"]
 
     def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
         assert isinstance(model, MultilayerPerceptronClassificationModel)
