@@ -11,7 +11,7 @@ from sparks import daemons
 
 import espalier
 from espalier.spark import (EspalierClassifier, EspalierRegressor,
-                            MultilayerPerceptronClassifier)
+                            MultilayerPerceptronClassifier, SparkTorch)
 from espalier.spark.messages import Translation
 from espalier.spark.params import key_params
 
@@ -211,6 +211,24 @@ class ParamsTest(daemons.EspalierTest):
             with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
                 MultilayerPerceptronClassifier(**wrong).job_spec("classification", "r", ["f"], "o")
 
+    def test_sparktorchs_params_are_its_words_in_the_job(self):
+        words = {"iters": 100, "miniBatch": 64, "partitions": 2, "partitionShuffles": 1,
+                 "validationPct": 0.2, "earlyStopPatience": 40, "mode": "hogwild"}
+        made = SparkTorch(inputCol="v", hiddenLayers=[8], stepSize=0.02, verbose=1, **words)
+        job = made.job_spec("classification", "rows", made.feature_columns(), "out")
+        self.assertEqual(job["compat"], {"sparktorch": words})
+        self.assertEqual((job["model"]["hidden"], job["data"]["features"]["columns"]),
+                         ([8], ["v"]))
+        self.assertEqual(job["train"], {"optimizer": {"adam": {"learning_rate": 0.02}}, "seed": 1})
+        self.assertEqual((made._task, made.copy().setLoss("huber")._task),
+                         ("classification", "regression"))
+        for wrong, word in (("maxIter", "iters"), ("batchSize", "miniBatch"),
+                            ("patience", "earlyStopPatience"),
+                            ("validationFraction", "validationPct")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                        "^%s: found it set, expected %s" % (wrong, word)):
+                SparkTorch(**{wrong: 1}).job_spec("classification", "r", ["f"], "o")
+
     def test_a_param_that_does_not_exist_has_the_nearest_one(self):
         with self.assertRaisesRegex(TypeError, "no Param 'maxItr'; did you mean 'maxIter'?"):
             EspalierClassifier(maxItr=3)
@@ -259,6 +277,8 @@ class ParamsTest(daemons.EspalierTest):
             self.assertNotRegex(said, r"job:|train\.|model\.|data\.|workers\.")
         perceptron = dict(good, layers=[1, 2])
         for kind, params, found in (
+                (SparkTorch, dict(good, iters=0), "^iters: found '0'"),
+                (SparkTorch, dict(good, mode="hogwid"), "^mode: unknown value 'hogwid'"),
                 (MultilayerPerceptronClassifier, dict(perceptron, tol=-1.0), "^tol: found '-1"),
                 (MultilayerPerceptronClassifier, dict(perceptron, solver="lbfgs"),
                  "^solver: unknown value 'lbfgs'; did you mean 'l-bfgs'"),
@@ -267,6 +287,7 @@ class ParamsTest(daemons.EspalierTest):
                 kind(**params)._check()
         with espalier.connect(address) as cluster:
             for kind, params in ((EspalierClassifier, good), (EspalierRegressor, good),
+                                 (SparkTorch, dict(good, miniBatch=8, partitions=1)),
                                  (MultilayerPerceptronClassifier,
                                   dict(perceptron, initialWeights=[0.0] * 100_000))):
                 kind(**params)._check()

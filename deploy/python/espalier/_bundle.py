@@ -225,7 +225,7 @@ _EDGES_MAX = 257
 _ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid", "leaky_relu", "elu", "gelu", "silu")
 _CLASS_LOSSES = ("softmax_cross_entropy", "binary_cross_entropy")
 #: Losses by task, the default first.
-_LOSSES = {"classification": _CLASS_LOSSES,
+LOSSES = {"classification": _CLASS_LOSSES,
            "regression": ("mse", "mae", "huber", "poisson", "quantile"),
            "multilabel": ("binary_cross_entropy",),
            "autoencoder": ("mse", "mae", "huber")}
@@ -250,9 +250,9 @@ def parse_document(raw: bytes) -> Document:
             (MODEL_FILE, str(value.get("format"))[:20], __version__, *_FORMATS))
     model = root["spec"]["model"]
     model.only(_MODEL_KEYS, "property of a model")
-    task = model["task"].one_of(tuple(_LOSSES))
+    task = model["task"].one_of(tuple(LOSSES))
     classification = task == "classification"
-    losses = _LOSSES[task]
+    losses = LOSSES[task]
     loss_node = model.get("loss")
     loss = loss_node.choice(losses) if loss_node else losses[0]
     prepared = root["preprocessing"]

@@ -9,7 +9,7 @@
 ``fit`` writes the necessary columns as Parquet files that the cluster's workers can read. It
 submits a job, follows it, and removes the files. Estimators and models work in a ``Pipeline`` and
 in ``CrossValidator``, and are saved and loaded like Spark's own. ``MultilayerPerceptronClassifier``
-replaces Spark's and has the same Params.
+replaces Spark's and has the same Params. ``SparkTorch`` has SparkTorch's.
 
 Without a cluster, ``launch_on_spark(spark, workers=4)`` starts one in Spark's executors.
 
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
     from .model import EspalierModel
     from .perceptron import MultilayerPerceptronClassifier
     from .perceptron_model import MultilayerPerceptronClassificationModel
+    from .torch import SparkTorch
 
 __all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor",
            "MultilayerPerceptronClassificationModel", "MultilayerPerceptronClassifier",
-           "SparkCluster", "launch_on_spark"]
+           "SparkCluster", "SparkTorch", "launch_on_spark"]
 
 # Imported on first use, because code in executors needs no gRPC.
 _HOMES = {"EspalierClassifier": "estimator", "EspalierRegressor": "estimator",
           "EspalierModel": "model", "MultilayerPerceptronClassifier": "perceptron",
           "MultilayerPerceptronClassificationModel": "perceptron_model",
-          "SparkCluster": "launch", "launch_on_spark": "launch"}
+          "SparkTorch": "torch", "SparkCluster": "launch", "launch_on_spark": "launch"}
 
 
 def __getattr__(name: str) -> Any:

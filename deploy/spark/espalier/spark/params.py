@@ -253,6 +253,9 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         "'{train: {schedule: cosine}}'; not output, data.train, data.label, data.format and "
         "model.task", TypeConverters.toString)
 
+    # Params named like keys of the job file to which a subclass gives another meaning.
+    _not_keys: Tuple[str, ...] = ()
+
     def set_job_defaults(self) -> None:
         self._setDefault(coordinator="", workDirectory="", output="", hiddenLayers=[],
                          activation="relu", dropout=0.0, loss="", optimizer="adam", stepSize=1e-3,
@@ -298,7 +301,8 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         spec = _laid_over(spec, self.training_spec(task))
         never_stops = self.isSet(self.patience) and not get(self.patience)
         for name, (key, _) in key_params().items():
-            if self.isSet(name) and not (never_stops and key.startswith("train.early_stopping.")):
+            stops = key.startswith("train.early_stopping.")
+            if self.isSet(name) and name not in self._not_keys and not (never_stops and stops):
                 spec = put_key(spec, key, get(name))
         if self.isSet(self.classWeight):
             spec = put_key(spec, "train.class_weight", get(self.classWeight))
