@@ -182,6 +182,24 @@ class PerceptronTest(daemons.EspalierTest):
             trainer.setInitialWeights([1, 2, 3, 4, 5]).fit(frame)
         self.assertEqual(os.listdir(self.work), [])
 
+    def test_classes_without_rows_have_outputs_as_in_spark(self):
+        gap = self.frame.selectExpr("case label when 1 then 0.0 else label end label", "features")
+        last = self.frame.selectExpr("case label when 2 then 1.0 else label end label", "features")
+        address = daemons.Cluster(self, 1).address
+        for rows in (gap, last):
+            own = spark_ml.MultilayerPerceptronClassifier(
+                layers=LAYERS, initialWeights=Vectors.dense(WEIGHTS), blockSize=300,
+                maxIter=10).fit(rows)
+            ours = self.trainer(coordinator=address).fit(rows)
+            self.assertEqual(ours.result.classes, ("0", "1", "2"))
+            self.assertEqual((ours.getLayers(), ours.numClasses), (LAYERS, 3))
+            np.testing.assert_allclose(ours.weights, own.weights, rtol=1e-4, atol=1e-6)
+            self.assertEqual(ours.evaluate(rows).accuracy, own.evaluate(rows).accuracy)
+            self.assertEqual(os.listdir(self.work), [])
+        weighted = gap.selectExpr("*", "cast(2 as int) w", "rand(1) < 0.2 held")
+        self.assertEqual(self.trainer(coordinator=address, weightCol="w", maxIter=2,
+                                      validationIndicatorCol="held").fit(weighted).numClasses, 3)
+
     def test_rows_that_cannot_be_judged_are_one_clear_error(self):
         model = self.trainer(maxIter=1).fit(self.frame)
         for rows, words in ((self.frame.filter("label > 7"), "no rows to evaluate"),

@@ -77,7 +77,12 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                     rows.write.parquet(where + "/rows")
                 if not spark.read.parquet(where + "/rows").head(1):
                     raise InvalidArgumentError("the frame has no rows to train on")
-                return self._train(dataset, where + "/rows", where, left)
+                return self._train_on_copy(dataset, where + "/rows", where, left)
+
+    def _train_on_copy(self, frame: DataFrame, rows: str, where: str,
+                       left: List[str]) -> EspalierModel:
+        """Trains on `rows`, the copy of the frame below `where`. See _train."""
+        return self._train(frame, rows, where, left)
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
         """Trains as fit(spark.read.parquet(path)) does, without a copy: the cluster's workers read

@@ -9,6 +9,8 @@ from typing import Any, Dict, List
 from py4j.protocol import Py4JError
 from pyspark.ml.param.shared import HasMaxIter, HasStepSize
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType
 
 from ..errors import EspalierError, InvalidArgumentError
 from . import files
@@ -16,12 +18,16 @@ from .estimator import EspalierClassifier
 from .model import EspalierModel
 from .params import with_setters
 from .perceptron_model import MultilayerPerceptronClassificationModel, PerceptronParams
+from .rows import column
 
 __all__: List[str] = ["MultilayerPerceptronClassifier"]
 
 # Params that `layers` and `solver` already define.
 _OTHERS = ("hiddenLayers", "activation", "dropout", "loss", "optimizer", "batchSize", "warmStart")
 _HISTORY_BYTES_MAX = 64 << 20
+# Weight of a row that stands for a class without rows. Sums of other weights do not change by it.
+_NO_WEIGHT = 1e-300
+_CLASSES_MAX = 10_000
 
 
 @with_setters
@@ -61,6 +67,39 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
             if self.isSet(given):
                 words[given.name] = self.getOrDefault(given)
         return {"compat": {"spark-mlp": words}}
+
+    def _train_on_copy(self, frame: DataFrame, rows: str, where: str,
+                       left: List[str]) -> EspalierModel:
+        """Trains as Spark does if some classes up to the last of `layers` have no rows: the network
+        has an output for each. The job requires a row of each class, so one without a weight is
+        added."""
+        missing = self._labels_without_rows(frame.sparkSession, rows)
+        if not missing:
+            return super()._train_on_copy(frame, rows, where, left)
+        label, weight = self.getLabelCol(), self.column_of(self.weightCol) or "weight_" + self.uid
+        given = frame.sparkSession.read.parquet(rows)
+        if weight not in given.columns:
+            given = given.withColumn(weight, F.lit(1.0))
+        kind = given.schema[label].dataType
+        added = given.limit(1).withColumn(weight, F.lit(_NO_WEIGHT)).withColumn(
+            label, F.explode(F.array(*[F.lit(k).cast(kind) for k in missing])))
+        if self.column_of(self.validationIndicatorCol):
+            added = added.withColumn(self.getValidationIndicatorCol(), F.lit(False))
+        rows = where + "/all"
+        given.withColumn(weight, column(weight).cast("double")).unionByName(added).write.parquet(
+            rows)
+        weighted = self.copy({self.getParam("weightCol"): weight})
+        return EspalierClassifier._train_on_copy(weighted, frame, rows, where, left)
+
+    def _labels_without_rows(self, spark: SparkSession, rows: str) -> List[int]:
+        """Returns the classes of `layers` without rows; none if a label is not a class."""
+        classes = self.getOrDefault(self.layers)[-1]
+        labels = spark.read.parquet(rows).select(column(self.getLabelCol()).alias("label"))
+        if classes > _CLASSES_MAX or not isinstance(labels.schema["label"].dataType, NumericType):
+            return []
+        found = {row.label for row in labels.distinct().limit(classes + 1).collect()}
+        wanted = set(range(classes))
+        return sorted(wanted - found) if found < wanted else []
 
     def _put_beside(self, spark: SparkSession, spec: Dict[str, Any], where: str) -> None:
         compat = spec["compat"]  # which `job` may have replaced with any value
