@@ -11,8 +11,8 @@ from test_python import PYTEST
 
 PACKAGES = ["cloudpickle==3.1.1", "grpcio==1.76.0", "grpcio-reflection==1.76.0", "ipython==8.18.1",
             "joblib==1.4.2", "mypy==1.11.2", "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0",
-            "pyarrow==23.0.1", "PyYAML==6.0.3", "safetensors==0.8.0", "scipy==1.13.1",
-            "types-PyYAML==6.0.12.20250915"]
+            "pyarrow==23.0.1", "PyYAML==6.0.3", "safetensors==0.8.0", "scikit-learn==1.6.1",
+            "scipy==1.13.1", "types-PyYAML==6.0.12.20250915"]
 # (wheels, packages without wheels in the registry) for Spark 3.5 and the current Spark.
 SPARKS = {
     "spark": (["grpcio==1.76.0", "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0",
