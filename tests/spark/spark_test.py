@@ -133,6 +133,29 @@ class SparkTest(daemons.EspalierTest):
             self.assertIs(fitted.result.load(), fitted.model())
             self.assertEqual(fitted.result.bundle, output)
 
+    def test_a_model_keeps_the_course_of_its_fit(self):
+        frame = self.assembled().transform(self.frame)
+        fitted = EspalierClassifier(labelCol="kind", patience=2, validationFraction=0.2,
+                                    **self.options).fit(frame)
+        course = fitted.summary
+        self.assertEqual(course.history["epoch"], [1, 2, 3, 4, 5, 6])
+        self.assertLess(course.history["loss"][-1], course.history["loss"][0])
+        best = int(np.argmin(course.history["val_loss"]))
+        self.assertEqual(course.history["val_loss"][best], fitted.result.validation.loss)
+        self.assertEqual(course.bestEpoch, course.history["epoch"][best])
+        self.assertEqual((course.totalIterations, course.rows),
+                         (fitted.result.steps, fitted.result.rows_per_epoch))
+        self.assertGreater(course.seconds, 0)
+        fitted.write().overwrite().save(self.path("saved"))
+        read = EspalierModel.load(self.path("saved"))
+        self.assertEqual(read.summary, course)
+        read.write().overwrite().save(self.path("saved"))
+        self.assertEqual(EspalierModel.load(self.path("saved")).summary, course)
+        bare = EspalierModel.from_bundle(self.path("saved") + "/bundle")
+        self.assertFalse(bare.hasSummary)
+        with self.assertRaisesRegex(RuntimeError, "No training summary available"):
+            bare.summary
+
     def test_labels_that_leave_a_number_out_keep_their_places(self):
         rows = [(2.0 * (i % 2), float(i % 2)) for i in range(200)]
         frame = self.spark.createDataFrame(rows, ["label", "x"])

@@ -11,6 +11,7 @@ import time
 import warnings
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Type
 
+from py4j.protocol import Py4JError
 from pyspark.ml.base import Estimator
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import DataFrame, SparkSession
@@ -29,9 +30,11 @@ from .model import EspalierModel, FitResult
 from .params import JobParams, key_params, with_setters
 from .rows import job_rows
 from .sessions import check_has_driver
+from .summary import FitSummary
 
 _SAME_DIRECTORY = ("Spark and the cluster's workers must see the same directory; workDirectory "
                    "says which.")
+_HISTORY_BYTES_MAX = 64 << 20
 _LATE_SECONDS = (0.5, 1.0, 1.5)  # pauses before the checks for files written in the meantime
 
 
@@ -161,8 +164,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         model.result = FitResult.of(
             result if output else dataclasses.replace(result, bundle=""), model.model())
         model._resetUid(self.uid)
+        model._summary = FitSummary.of(result, _history(spark, bundle))
         self._copyValues(model)
-        self._tell(model, frame, bundle)
+        self._tell(model, frame)
         return model
 
     def _put_beside(self, spark: SparkSession, spec: Dict[str, Any], where: str) -> None:
@@ -172,7 +176,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
     def _leave_out(self, spec: Dict[str, Any]) -> None:
         """Removes from `spec` the parts that `_put_beside` would write."""
 
-    def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
+    def _tell(self, model: EspalierModel, frame: DataFrame) -> None:
         """Stores what only the model of a training knows."""
 
     def _run(self, spec: Dict[str, Any], begun: Callable[[], None]) -> JobResult:
@@ -232,6 +236,15 @@ def _writing(where: str, work: str) -> Iterator[None]:
 def _cannot_write(work: str, *causes: str) -> FailedPreconditionError:
     return FailedPreconditionError("workDirectory: Spark cannot write to %s" % work, causes=causes,
                                    hint=_SAME_DIRECTORY)
+
+
+def _history(spark: SparkSession, bundle: str) -> str:
+    """Returns the text of history.csv; "" if it is a file of millions of iterations, or cannot be
+    read, because the model is more important."""
+    try:
+        return files.read(spark, bundle + "/history.csv", _HISTORY_BYTES_MAX).decode()
+    except (EspalierError, Py4JError, ValueError):
+        return ""
 
 
 def _keeps_checkpoints(spec: Dict[str, Any]) -> bool:

@@ -22,13 +22,16 @@ from .. import model as client
 from .._facts import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from .._tables import Columns
 from .._vectors import Vectors
-from ..errors import InternalError, InvalidArgumentError
+from ..errors import InternalError, InvalidArgumentError, NotFoundError
 from ..types import JobResult
 from . import files
 from .params import ColumnParams, with_setters
 from .rows import features
 from .sessions import check_has_driver
+from .summary import FitSummary
 
+SUMMARY_BYTES_MAX = 256 << 20
+_SUMMARY_FILE = "summary.json"
 _SLOTS_MAX = 10_000  # of a vector of probabilities with labels as positions
 # Maximum number of classes whose numbers come back in separate columns. Each column takes 100 bytes
 # of code in one method, and the JVM compiles no method of more than 8,000. Numbers of more classes
@@ -215,6 +218,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     def __init__(self) -> None:
         super().__init__()
         self.result: Optional[FitResult] = None
+        self._summary: Optional[FitSummary] = None
         self._bundle: Tuple[bytes, bytes] = (b"", b"")
         self._model: Optional[client.Model] = None
         self._broadcast: Tuple[Any, Any] = (None, None)  # the Spark session and the broadcast
@@ -269,6 +273,20 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     def numFeatures(self) -> int:
         return len(self.model().features)
 
+    @property
+    def hasSummary(self) -> bool:
+        """Whether the model comes from a fit, in this program or before it was saved."""
+        return self._summary is not None
+
+    @property
+    def summary(self) -> Any:
+        """The FitSummary: the learning curve, the best epoch, rows and seconds. Raises RuntimeError
+        for a model that is not from a fit, as Spark's models do."""
+        if self._summary is None:
+            raise RuntimeError("No training summary available for this %s: it was read from a "
+                               "bundle" % type(self).__name__)
+        return self._summary
+
     def _transform(self, dataset: DataFrame) -> DataFrame:
         """Checks the columns. Raises InvalidArgumentError for a column that is missing, or of a
         wrong type. A row that the model cannot handle, for example because of a null, fails the
@@ -319,7 +337,8 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
 
 
 class _Writer(MLWriter):
-    """Writes Spark's metadata, and the bundle's two files below bundle/."""
+    """Writes Spark's metadata, the bundle's two files below bundle/, and the summary, if there is
+    one."""
 
     def __init__(self, instance: EspalierModel) -> None:
         super().__init__()
@@ -331,6 +350,19 @@ class _Writer(MLWriter):
         DefaultParamsWriter.saveMetadata(self._instance, path, spark.sparkContext)
         for name, data in zip((MODEL_FILE, WEIGHTS_FILE), self._instance._bundle):
             files.write(spark, "%s/bundle/%s" % (path, name), data)
+        if self._instance._summary is not None:
+            files.write(spark, "%s/%s" % (path, _SUMMARY_FILE), self._instance._summary.to_json())
+
+
+def read_summary(path: str) -> Optional[FitSummary]:
+    """Returns the summary of a saved model; None: it has none."""
+    from pyspark.sql import SparkSession
+    spark = SparkSession.builder.getOrCreate()
+    try:
+        return FitSummary.from_json(files.read(spark, "%s/%s" % (path, _SUMMARY_FILE),
+                                               SUMMARY_BYTES_MAX))
+    except NotFoundError:
+        return None
 
 
 class _Reader(MLReader):
@@ -338,6 +370,7 @@ class _Reader(MLReader):
         metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession.sparkContext,
                                                     "espalier.spark.model.EspalierModel")
         model = EspalierModel.from_bundle(path + "/bundle")
+        model._summary = read_summary(path)
         model._resetUid(metadata["uid"])
         DefaultParamsReader.getAndSetParams(model, metadata)
         return model

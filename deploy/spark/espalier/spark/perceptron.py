@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any, Dict, List
 
-from py4j.protocol import Py4JError
 from pyspark.ml.param.shared import HasMaxIter, HasStepSize
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
-from ..errors import EspalierError, InvalidArgumentError
+from ..errors import InvalidArgumentError
 from . import files
 from .estimator import EspalierClassifier
 from .model import EspalierModel
@@ -24,7 +21,6 @@ __all__: List[str] = ["MultilayerPerceptronClassifier"]
 
 # Params that `layers` and `solver` already define.
 _OTHERS = ("hiddenLayers", "activation", "dropout", "loss", "optimizer", "batchSize", "warmStart")
-_HISTORY_BYTES_MAX = 64 << 20
 # Weight of a row that stands for a class without rows. Sums of other weights do not change by it.
 _NO_WEIGHT = 1e-300
 _CLASSES_MAX = 10_000
@@ -115,13 +111,8 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
         if isinstance(words, dict) and isinstance(words.get("initialWeights"), list):
             del words["initialWeights"]
 
-    def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
+    def _tell(self, model: EspalierModel, frame: DataFrame) -> None:
         assert isinstance(model, MultilayerPerceptronClassificationModel)
-        try:
-            text = files.read(frame.sparkSession, bundle + "/history.csv", _HISTORY_BYTES_MAX)
-            losses = [float(row["loss"]) for row in csv.DictReader(io.StringIO(text.decode()))]
-        # The model is more important than a file of millions of iterations, or one that cannot be
-        # read.
-        except (EspalierError, Py4JError, KeyError, ValueError):
-            losses = []
+        losses = [loss for loss in model._summary.history.get("loss", []) if loss is not None] \
+            if model._summary else []
         model._trained_on = (frame, losses)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from .._bundle import parse_safetensors
 from ..errors import BadInputError, InvalidArgumentError
-from .model import EspalierModel, _positions
+from .model import EspalierModel, _positions, read_summary
 from .params import param, with_getters
 from .summary import (MultilayerPerceptronClassificationSummary,
                       MultilayerPerceptronClassificationTrainingSummary)
@@ -130,7 +130,7 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
         """Whether this is the model of a fit, in its own program."""
         return self._trained_on is not None
 
-    def summary(self) -> MultilayerPerceptronClassificationTrainingSummary:
+    def summary(self) -> MultilayerPerceptronClassificationTrainingSummary:  # type: ignore
         """Returns the summary of the frame that it was fitted to, and the loss of each iteration.
         """
         if self._trained_on is None:
@@ -195,6 +195,7 @@ class _Reader(MLReader):
         metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession.sparkContext,
                                                     "%s.%s" % (kind.__module__, kind.__name__))
         model: Any = kind.from_bundle(path + "/bundle")
+        model._summary = read_summary(path)
         model._resetUid(metadata["uid"])
         model.clear(model.thresholds)  # the saved model says whether it has thresholds
         DefaultParamsReader.getAndSetParams(model, metadata)

@@ -1,17 +1,64 @@
-"""Quality of a classifier, with the names of Spark's summaries. Each number is computed as Spark's
-MulticlassMetrics does."""
+"""Course of a fit, and quality of a classifier with the names of Spark's summaries. Each number of
+the latter is computed as Spark's MulticlassMetrics does."""
 
 from __future__ import annotations
 
+import csv
+import dataclasses
+import io
+import json
 from functools import cached_property
-from typing import Any, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import BadInputError, FailedPreconditionError, InvalidArgumentError
+from ..types import JobResult
 from .rows import column, type_of
+
+
+@dataclasses.dataclass(frozen=True)
+class FitSummary:
+    """Course of a fit, which is saved with the model.
+
+    Attributes:
+        history: the learning curve: columns by name, with a value for each evaluation. "loss" and
+            other metrics are those of the training rows, "val_loss" and others those of the
+            validation rows. None: the evaluation does not have it.
+        bestEpoch: epoch of the saved weights, if early stopping restores the best; None: it does
+            not, or the model averages several fits.
+        totalIterations: number of steps.
+        rows: number of training rows.
+        seconds: time of the training, without the wait for workers and the profiling pass.
+    """
+
+    history: Dict[str, List[Optional[float]]]
+    bestEpoch: Optional[float]
+    totalIterations: int
+    rows: int
+    seconds: float
+
+    @classmethod
+    def of(cls, result: JobResult, history: str) -> FitSummary:
+        """`history`: text of history.csv; "" if it could not be read."""
+        rows = list(csv.DictReader(io.StringIO(history)))
+        columns = {name: [float(row[name]) if row[name] else None for row in rows]
+                   for name in (rows[0] if rows else ())}
+        return cls(columns, result.best_epoch, result.steps, result.rows_per_epoch,
+                   result.timing.train_seconds)
+
+    def to_json(self) -> bytes:
+        return json.dumps(dataclasses.asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> FitSummary:
+        """Reads the result of `to_json`. Raises BadInputError."""
+        try:
+            return cls(**json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise BadInputError("summary.json of the model: %s" % error) from error
 
 
 class MultilayerPerceptronClassificationSummary:
