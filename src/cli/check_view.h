@@ -34,7 +34,7 @@ struct ColumnEntry {
 
 // The role of each column of the files. All columns except the listed ones are features.
 struct SchemaSummary {
-  std::string format;  // "csv", "parquet", "libsvm"
+  std::string format;  // "csv", "parquet", "libsvm", "json"
   int64_t columns = 0;
   std::vector<std::string> label, unused;
   std::string weight, validation;  // empty: none

@@ -210,10 +210,9 @@ std::string ExtraFieldText(const spec::InputPlan& plan) {
 }
 
 SchemaSummary SummaryOf(const spec::DataSpec& data, const spec::InputPlan& plan) {
-  constexpr const char* kFormatNames[] = {"csv", "parquet", "libsvm"};
   const spec::Schema& schema = plan.schema;
   SchemaSummary summary;
-  summary.format = kFormatNames[static_cast<size_t>(spec::FormatOf(data, plan.files.front().path))];
+  summary.format = spec::NameOf(spec::FormatOf(data, plan.files.front().path));
   summary.columns = static_cast<int64_t>(schema.names.size());
   summary.label = NamesOf(schema, schema.label);
   if (schema.weight >= 0) summary.weight = schema.names[schema.weight];

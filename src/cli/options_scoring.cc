@@ -59,10 +59,11 @@ void AddCommon(CLI::App* app, RawArguments* raw) {
   ScoringArguments& s = o.scoring;
   app->add_option("MODEL", s.model, "Bundle of the model: a directory, local or on HDFS")
       ->required();
-  app->add_option("DATA", s.data, "Files, directories or patterns in CSV, Parquet or LIBSVM format")
+  app->add_option("DATA", s.data,
+                  "Files, directories or patterns in CSV, Parquet, LIBSVM or JSON format")
       ->required();
   app->add_option("--data-format", s.data_format,
-                  "csv, parquet or libsvm (default: from the extension, otherwise csv)");
+                  "csv, parquet, libsvm or json (default: from the extension, otherwise csv)");
   app->add_flag("--raw", s.raw,
                 "Read all files of a Delta, Hudi, Iceberg or ACID table, including deleted rows");
   app->add_option(
@@ -77,7 +78,7 @@ void AddCommon(CLI::App* app, RawArguments* raw) {
 Status CheckData(const ScoringArguments& s) {
   if (s.data_format.empty() || spec::FromName<spec::DataFormat>(s.data_format)) return {};
   return InvalidArgument("--data-format: found '" + Printable(s.data_format) +
-                         "', expected csv, parquet or libsvm");
+                         "', expected csv, parquet, libsvm or json");
 }
 
 // Selects this machine unless the command line specifies a coordinator. The environment is ignored.

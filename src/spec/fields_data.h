@@ -377,11 +377,14 @@ inline constexpr auto kFields<DataSpec> = Declare(
     Member(
         &DataSpec::format,
         Key("format").Example("csv").Doc(
-            "By default, the extension of a file decides: .parquet; .csv, .libsvm and .svm, each "
-            "also with .gz, .zst, .bz2, .xz, .lz4 or .snappy. Other files are CSV. In Parquet, a "
+            "By default, the extension of a file decides: .parquet; .csv, .libsvm, .svm, .json, "
+            ".jsonl and .ndjson, each also with .gz, .zst, .bz2, .xz, .lz4 or .snappy. Other "
+            "files are CSV. JSON files have one object on each line; its keys are the columns. In "
+            "Parquet, a "
             "list of numbers `v` is the features v[0], v[1] and so on, and so is a Spark vector, "
-            "dense or sparse; `columns: v` selects all of them. The field b of a struct a is the "
-            "column a.b. In LIBSVM text, column 0 is the label and column i is the feature with "
+            "dense or sparse; `columns: v` selects all of them. The field b of a struct a, or of "
+            "an object a in JSON, is the column a.b. In LIBSVM text, column 0 is the label and "
+            "column i is the feature with "
             "index i; `features: \"1..784\"` selects 784 of them. In wide rows that are mostly "
             "0, zeros take no memory and no time, unless the job has embedded numbers or a "
             "scaling layer, as with `preset: good`.")),

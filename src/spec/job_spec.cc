@@ -157,7 +157,8 @@ int64_t DefaultBatch(OptimizerKind kind) {
 namespace {
 
 bool HasHeader(const DataSpec& data, DataFormat format) {
-  return format == DataFormat::kParquet || (format == DataFormat::kCsv && data.csv.header);
+  return format == DataFormat::kParquet || format == DataFormat::kJson ||
+         (format == DataFormat::kCsv && data.csv.header);
 }
 
 }  // namespace
@@ -173,6 +174,9 @@ std::optional<DataFormat> FormatByName(std::string_view name) {
   name = WithoutCodec(name);
   if (name.ends_with(".libsvm") || name.ends_with(".svm")) return DataFormat::kLibsvm;
   if (name.ends_with(".parquet")) return DataFormat::kParquet;
+  for (const std::string_view ending : {".json", ".jsonl", ".ndjson"}) {
+    if (name.ends_with(ending)) return DataFormat::kJson;
+  }
   if (name.ends_with(".csv")) return DataFormat::kCsv;
   return std::nullopt;
 }
@@ -192,6 +196,10 @@ DataFormat FormatOf(const DataSpec& data, const std::string& path) {
 bool HasHeader(const DataSpec& data) { return HasHeader(data, FormatOf(data)); }
 bool HasHeader(const DataSpec& data, const std::string& path) {
   return HasHeader(data, FormatOf(data, path));
+}
+
+bool HasHeaderLine(const DataSpec& data, const std::string& path) {
+  return data.csv.header && FormatOf(data, path) == DataFormat::kCsv;
 }
 
 std::vector<std::string> MetricNames(Task task) {

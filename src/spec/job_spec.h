@@ -31,7 +31,7 @@ struct ColumnRange {
 // One entry in a list of columns.
 using ColumnPattern = std::variant<std::string, int64_t, ColumnRange>;
 
-enum class DataFormat { kCsv, kParquet, kLibsvm };
+enum class DataFormat { kCsv, kParquet, kLibsvm, kJson };
 
 // The field to ignore if the records of a CSV file have one more field than its header has names.
 // kAuto: the last field if it is empty, otherwise the first one (R's row names). kLast: the empty
@@ -237,7 +237,7 @@ struct DataSpec {
 // Returns the format that the end of a file's name states. Absent: the name states none.
 std::optional<DataFormat> FormatByName(std::string_view name);
 // Returns `data.format`, or the format of the first training pattern's extension (before `.gz` or
-// `.zst`): `.libsvm` and `.svm`, or `.parquet`. All others are CSV.
+// `.zst`): `.libsvm` and `.svm`, `.json`, `.jsonl` and `.ndjson`, or `.parquet`. All others are CSV.
 DataFormat FormatOf(const DataSpec& data);
 // Returns the format of one of the job's files, which may come from a directory or a wildcard. It
 // is data.format or the format of the file's own extension. If the extension is not one of those
@@ -245,9 +245,12 @@ DataFormat FormatOf(const DataSpec& data);
 DataFormat FormatOf(const DataSpec& data, const std::string& path);
 // Returns the name of a file without the extension of a codec (for example `.gz`), if it has one.
 std::string_view WithoutCodec(std::string_view name);
-// Returns whether columns have names: from the first line of each CSV file, or in Parquet always.
+// Returns whether columns have names: from the first line of each CSV file, or in Parquet and JSON
+// always.
 bool HasHeader(const DataSpec& data);
 bool HasHeader(const DataSpec& data, const std::string& path);
+// Returns whether the first line of the file has the names of the columns. Only CSV has that line.
+bool HasHeaderLine(const DataSpec& data, const std::string& path);
 // Validates `data` for its format. Call it after the files are listed and data.format is set.
 Status ValidateFormat(const DataSpec& data);
 

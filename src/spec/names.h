@@ -175,7 +175,8 @@ template <>
 struct Names<DataFormat> {
   static constexpr EnumName<DataFormat> kAll[] = {{DataFormat::kCsv, "csv"},
                                                   {DataFormat::kParquet, "parquet"},
-                                                  {DataFormat::kLibsvm, "libsvm"}};
+                                                  {DataFormat::kLibsvm, "libsvm"},
+                                                  {DataFormat::kJson, "json"}};
 };
 template <>
 struct Names<ExtraField> {

@@ -23,7 +23,7 @@ PACKAGES = ["duckdb==1.5.6", "numpy==1.26.4", "pyarrow==23.0.1", "pytz==2026.6"]
 # texts, null.
 READ = r"""
 import datetime, decimal, json, sys
-import duckdb, pyarrow as pa, pyarrow.csv as pc, pyarrow.parquet as pq
+import duckdb, pyarrow as pa, pyarrow.csv as pc, pyarrow.json as pj, pyarrow.parquet as pq
 case = json.loads(sys.argv[1])
 path = case["path"]
 
@@ -49,6 +49,8 @@ def by_arrow():
         table = pq.read_table(path)
         while any(pa.types.is_struct(f.type) for f in table.schema):
             table = table.flatten()
+    elif path.endswith(".json"):
+        table = pj.read_json(path).flatten()
     else:
         options = case.get("arrow", {})
         table = pc.read_csv(
@@ -70,6 +72,9 @@ def by_duckdb():
     if path.endswith(".parquet"):
         chosen = case.get("select", "*")
         found = connection.execute("SELECT %s FROM read_parquet('%s')" % (chosen, path))
+    elif path.endswith(".json"):
+        chosen = case.get("select", "*")
+        found = connection.execute("SELECT %s FROM read_json('%s')" % (chosen, path))
     else:
         options = "".join(", %s" % o for o in case.get("duckdb", []))
         found = connection.execute("SELECT * FROM read_csv('%s', header=true%s)" % (path, options))
@@ -211,6 +216,24 @@ class ReadersTest(EspalierTest):
             found = self.compare(bundle, case, ["s"])
             self.assertEqual(len(found["a"]), len(rows))
             self.assertEqual(found["b"][5], sys.float_info.min)
+
+    def test_json_lines(self):
+        def record(i):
+            values = {"a": i * 37 - 900, "b": (i - 700) / 7 * 10.0 ** (i % 300 - 150),
+                      "flag": i % 3 == 0, "s": ["x", 'say "hi"', "\u00e9\u4e2d", "\U0001f600", "a\nb"][i % 5],
+                      "u": {"v": i / 3, "w": i}, "list": [i, {"k": None}]}
+            if i % 7 == 3:
+                values["a"] = None
+            if i % 11 == 5:
+                del values["b"]
+            return json.dumps(dict(reversed(values.items())) if i % 2 else values,
+                              ensure_ascii=i % 4 == 0)
+        path = self.write("lines.json", "".join(record(i) + "\n" for i in range(2000)))
+        select = "a, b, flag, s, u.v AS \"u.v\", u.w AS \"u.w\""
+        bundle = self.identity("lines", ["a", "b", "u.v", "u.w"], ["flag"])
+        found = self.compare(bundle, {"path": path, "select": select}, ["s"])
+        self.assertEqual(len(found["a"]), 2000)
+        self.assertEqual(found["a"][:5], [-900, -863, -826, None, -752])
 
     def test_compressed_csv(self):
         rows = "".join("%d,%r\n" % (i, i / 3) for i in range(20000))

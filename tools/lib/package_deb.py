@@ -30,7 +30,7 @@ Installed-Size: %(kib)d
 Section: science
 Priority: optional
 Description: distributed training of multi-layer perceptrons on tables
- Espalier trains multi-layer perceptrons on CSV, LIBSVM and Parquet tables on
+ Espalier trains multi-layer perceptrons on CSV, JSON, LIBSVM and Parquet tables on
  HDFS or local disks, with one coordinator and one worker on each machine.
  The bytes of a model do not depend on the number of workers.
  .

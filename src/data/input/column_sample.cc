@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@
 #include "src/data/parquet/numbers.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/partitions.h"
+#include "src/data/table/schema.h"
 #include "src/data/text/text_input.h"
 
 namespace espalier::data {
@@ -216,10 +218,12 @@ class Sampler {
     const auto partitions = static_cast<size_t>(plan_.schema.partitions);
     const size_t own =
         file.columns.empty() ? OwnColumns(plan_.schema) : file.columns.size() - partitions;
-    const bool header = block.begin == 0 && spec::HasHeader(data_, file.path);
+    const bool header = block.begin == 0 && spec::HasHeaderLine(data_, file.path);
     const CsvRange range = {block.begin, block.end, header};
     const bool sparse = spec::FormatOf(data_, file.path) == spec::DataFormat::kLibsvm;
-    const auto reader = input->Records(data_, range, own, kWindowBytes, sparse);
+    const spec::Schema in_file = InFileOrder(plan_.schema, file.columns);
+    const std::span<const std::string> names(in_file.names.data(), own);
+    const auto reader = input->Records(data_, range, names, kWindowBytes, sparse);
     const size_t fields = sparse ? 1 : own;  // only the label
     const int weight = sparse ? -1 : PlaceOf(plan_.schema.weight, file);
     compressed_ = compressed_ || input->has_other_length();

@@ -28,6 +28,8 @@ namespace {
 // Number of parallel reads of file beginnings and of parallel requests for block locations. Each
 // one mostly waits for a remote file system.
 constexpr int kFilesAtOnce = 16;
+// Limits of the records whose keys are the columns of JSON, in each file.
+constexpr int64_t kKeyRecordsMax = 1000, kKeyBytesMax = 1 << 20;
 // Limits for the search for a good row in a file that begins with bad rows.
 constexpr int64_t kBadRowsMax = 1000, kBadBytesMax = 1 << 20;
 
@@ -36,13 +38,14 @@ struct FirstRecord {
   bool any = false;
   HeaderRecord record;
   FirstRecords rows;       // CSV only
+  JsonKeys keys;           // JSON only, which has no fields in `record`
   int64_t end = 0;         // first byte after the record
   bool one_shard = false;  // the file is one shard
   Status bad;              // first bad row, if no record was found
 };
 
 const char* NameOf(spec::DataFormat format) {
-  static constexpr const char* kNames[] = {"CSV", "Parquet", "LIBSVM"};
+  static constexpr const char* kNames[] = {"CSV", "Parquet", "LIBSVM", "JSON"};
   return kNames[static_cast<int>(format)];
 }
 
@@ -99,7 +102,7 @@ class Planner {
       ESPALIER_RETURN_IF_ERROR(PlanParquet(files_, data_, shard_bytes, partitions_, &plan_));
       return std::move(plan_);
     }
-    libsvm_columns_ = LibsvmColumns(data_);
+    libsvm_names_ = PositionNames(LibsvmColumns(data_));
     std::string first_file;
     Status bad;
     ESPALIER_RETURN_IF_ERROR(InOrder<Result<FirstRecord>>(
@@ -114,9 +117,9 @@ class Planner {
             if (!used.ok()) return AboutFile(used, file->path);
           }
           if (bad.ok()) bad = first.bad;
-          const int64_t header_end = first.one_shard          ? file->length
-                                     : spec::HasHeader(data_) ? first.end
-                                                              : 0;
+          const int64_t header_end = first.one_shard   ? file->length
+                                     : HasHeaderLine() ? first.end
+                                                       : 0;
           return Cut(static_cast<int32_t>(i), header_end, shard_bytes);
         }));
     if (first_file.empty()) {
@@ -125,10 +128,10 @@ class Planner {
       return BadInput("data.train: " +
                       (count == 1 ? QuotedPath(plan_.files[0].path) + " has"
                                   : "all " + std::to_string(count) + " files have") +
-                      " no record (expected " +
-                      (spec::HasHeader(data_) ? "a header and rows)" : "rows)"))
+                      " no record (expected " + (HasHeaderLine() ? "a header and rows)" : "rows)"))
           .At({.file = plan_.files[0].path});
     }
+    if (data_.format == spec::DataFormat::kJson) ESPALIER_RETURN_IF_ERROR(UseKeys());
     return std::move(plan_);
   }
 
@@ -234,7 +237,10 @@ class Planner {
   Result<FirstRecord> ReadFirst(const spec::InputFile& file) const {
     if (file.length == 0) return FirstRecord{};
     ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
-    const auto records = input->Records(data_, {0, file.length, false}, libsvm_columns_, 16 << 10);
+    constexpr int64_t kWindowBytes = 16 << 10;
+    if (data_.format == spec::DataFormat::kJson) return ReadKeys(*input, file);
+    const auto records =
+        input->Records(data_, {0, file.length, false}, libsvm_names_, kWindowBytes);
     RecordReader& reader = *records;
     RecordReader::Outcome outcome = reader.Next();
     FirstRecord first;
@@ -287,6 +293,57 @@ class Planner {
     return first;
   }
 
+  // Reads the keys of the first records of a JSON file.
+  Result<FirstRecord> ReadKeys(const TextInput& input, const spec::InputFile& file) const {
+    constexpr int64_t kWindowBytes = 64 << 10;
+    const auto reader = input.KeyRecords(kWindowBytes);
+    FirstRecord first;
+    first.one_shard = input.is_one_shard();
+    for (int64_t i = 0; i < kKeyRecordsMax && reader->position() < kKeyBytesMax; ++i) {
+      const RecordReader::Outcome outcome = reader->Next();
+      if (outcome == RecordReader::Outcome::kFailed) return reader->error();
+      if (outcome == RecordReader::Outcome::kEnd) break;
+      if (outcome == RecordReader::Outcome::kBadRecord && first.bad.ok()) {
+        LineCounter lines(input.lines());
+        ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader->record_offset()));
+        first.bad = reader->error().At({.file = file.path, .row = row});
+      }
+      if (outcome != RecordReader::Outcome::kRecord) continue;
+      reader->AddKeys(&first.keys);
+      if (first.keys.size() > kColumnsMax) {
+        return InvalidArgument("the records have more than " + std::to_string(kColumnsMax) +
+                               " different keys (expected the same keys in most records)")
+            .At({.file = file.path});
+      }
+      if (!first.any) {
+        first.record.at = {.file = file.path,
+                           .offset = reader->record_offset(),
+                           .text = Printable(reader->record())};
+      }
+      first.any = true;
+    }
+    if (first.any) first.bad = {};
+    return first;
+  }
+
+  // Makes the schema from the keys of all JSON files. A column may be absent from some files.
+  Status UseKeys() {
+    HeaderRecord record = json_record_;
+    record.fields = keys_.Names();
+    record.offsets.assign(record.fields.size(), record.at.offset.value_or(0));
+    record.not_auto = keys_.Arrays();
+    const size_t own = record.fields.size();
+    ESPALIER_RETURN_IF_ERROR(CheckHeaderTexts(record));
+    ESPALIER_ASSIGN_OR_RETURN(const std::vector<size_t> taken, TakeShadowed(&record));
+    std::vector<std::string> names = record.fields;
+    names.insert(names.end(), partitions_.names.begin(), partitions_.names.end());
+    AppendPartitions(&record);
+    ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names), record));
+    plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
+    for (spec::InputFile& file : plan_.files) SetLeftOut(taken, Extra::kNone, own, &file);
+    return {};
+  }
+
   // Reads rows after the first record while they may have an extra field, or may contain the only
   // text of a first line of numbers.
   void SampleRows(RecordReader& reader, FirstRecord* first) const {
@@ -317,6 +374,12 @@ class Planner {
   }
 
   Status UseFirst(FirstRecord first, spec::InputFile* file, std::string* first_file) {
+    if (data_.format == spec::DataFormat::kJson) {
+      keys_.Add(first.keys);
+      if (first_file->empty()) json_record_ = first.record;
+      if (first_file->empty()) *first_file = first.record.at.file;
+      return {};
+    }
     const bool header = spec::HasHeader(data_);
     HeaderRecord& record = first.record;
     ESPALIER_ASSIGN_OR_RETURN(const Extra extra, TakeExtra(&first, !first_file->empty()));
@@ -406,6 +469,8 @@ class Planner {
     record->directory_texts.assign(partitions_.texts.begin(), partitions_.texts.end());
   }
 
+  bool HasHeaderLine() const { return spec::HasHeaderLine(data_, plan_.files.front().path); }
+
   Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {
     const int64_t length = plan_.files[file].length;
     const auto whole_strata = [this](int64_t bytes) {
@@ -426,8 +491,10 @@ class Planner {
   }
 
   const storage::FileSystem& files_;
-  spec::DataSpec data_;        // with the format of the files
-  size_t libsvm_columns_ = 0;  // LIBSVM text only
+  spec::DataSpec data_;                    // with the format of the files
+  std::vector<std::string> libsvm_names_;  // LIBSVM text only
+  JsonKeys keys_;                          // JSON only
+  HeaderRecord json_record_;               // first record of all JSON files
   Partitions partitions_;
   std::set<std::string> noted_;  // columns of ShadowedText
   std::set<Extra> noted_extra_;

@@ -270,8 +270,7 @@ class Merger {
     for (const spec::InputFile& file : plan_.files) {
       if (file.role != role) continue;
       if (at.file.empty()) at.file = file.path;
-      const bool header =
-          job_.data.csv.header && spec::FormatOf(job_.data, file.path) == spec::DataFormat::kCsv;
+      const bool header = spec::HasHeaderLine(job_.data, file.path);
       if (file.length == 0 || !nothing || !header) continue;
       return {.file = file.path, .row = 1, .offset = 0};
     }

@@ -149,7 +149,7 @@ class ScanPlanner {
   }
 
   bool IsNamed(spec::DataFormat format) const {
-    return format == spec::DataFormat::kParquet ||
+    return format == spec::DataFormat::kParquet || format == spec::DataFormat::kJson ||
            (format == spec::DataFormat::kCsv && plan_.job.data.csv.header);
   }
 

@@ -56,16 +56,25 @@ void TextInput::WillRead(int64_t begin, int64_t end) const {
 }
 
 std::unique_ptr<RecordReader> TextInput::Records(const spec::DataSpec& data, CsvRange range,
-                                                 size_t columns, int64_t window_bytes,
-                                                 bool sparse) const {
+                                                 std::span<const std::string> names,
+                                                 int64_t window_bytes, bool sparse) const {
   const storage::ReadableFile& file = text();
   if (has_other_length()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
   range.look_back = data.bad_rows.skip;
-  if (spec::FormatOf(data, raw_->info().path) == spec::DataFormat::kLibsvm) {
-    return std::make_unique<LibsvmReader>(file, data.libsvm, range, columns, window_bytes, sparse,
-                                          !data.label.empty());
+  const spec::DataFormat format = spec::FormatOf(data, raw_->info().path);
+  if (format == spec::DataFormat::kLibsvm) {
+    return std::make_unique<LibsvmReader>(file, data.libsvm, range, names.size(), window_bytes,
+                                          sparse, !data.label.empty());
+  }
+  if (format == spec::DataFormat::kJson) {
+    return std::make_unique<JsonReader>(file, range, names, window_bytes);
   }
   return std::make_unique<CsvReader>(file, data.csv, range, window_bytes);
+}
+
+std::unique_ptr<JsonReader> TextInput::KeyRecords(int64_t window_bytes) const {
+  return std::make_unique<JsonReader>(text(), CsvRange{0, text().info().length},
+                                      std::span<const std::string>(), window_bytes);
 }
 
 }  // namespace espalier::data

@@ -1,13 +1,16 @@
-// An open text file: plain or compressed, UTF-8 or UTF-16, CSV or LIBSVM. Thread rule: one thread.
+// An open text file: plain or compressed, UTF-8 or UTF-16, CSV, LIBSVM or JSON. Thread rule: one thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 
 #include "src/base/status.h"
 #include "src/data/table/record_reader.h"
 #include "src/data/text/csv_reader.h"
 #include "src/data/text/decompressed_file.h"
+#include "src/data/text/json_reader.h"
 #include "src/data/text/text_file.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -42,11 +45,14 @@ class TextInput {
   const storage::ReadableFile& places() const { return *places_.top; }
 
   // Returns a reader for the records of the range, in the job's format. If the file is one shard,
-  // the range is all of it. `columns` and `sparse` are for LIBSVM text. The input must outlive the
-  // reader.
-  std::unique_ptr<RecordReader> Records(const spec::DataSpec& data, CsvRange range, size_t columns,
+  // the range is all of it. `names`: the columns in the order of the file, for JSON; LIBSVM text
+  // has as many. `sparse` is for LIBSVM text. The input must outlive the reader.
+  std::unique_ptr<RecordReader> Records(const spec::DataSpec& data, CsvRange range,
+                                        std::span<const std::string> names,
                                         int64_t window_bytes = CsvReader::kWindowBytes,
                                         bool sparse = false) const;
+  // Returns a reader for the records of a JSON file whose columns are not known yet.
+  std::unique_ptr<JsonReader> KeyRecords(int64_t window_bytes) const;
 
  private:
   // Layers between the file and its text.

@@ -33,9 +33,10 @@ TextScan::TextScan(std::unique_ptr<TextInput> input, const TableSource& table, i
 std::unique_ptr<RecordReader> TextScan::MakeReader(const spec::DataSpec& data,
                                                    const spec::Shard& shard) const {
   const CsvRange range = {shard.begin, shard.end,
-                          spec::HasHeader(data, file_.path) && shard.begin == 0};
-  const size_t columns = schema_.names.size() - schema_.partitions;
-  return WithPartitions(input_->Records(data, range, columns, CsvReader::kWindowBytes, sparse_),
+                          spec::HasHeaderLine(data, file_.path) && shard.begin == 0};
+  const std::span<const std::string> names(schema_.names.begin(),
+                                           schema_.names.end() - schema_.partitions);
+  return WithPartitions(input_->Records(data, range, names, CsvReader::kWindowBytes, sparse_),
                         PartitionValues(schema_, file_.path));
 }
 
