@@ -14,7 +14,7 @@ constexpr const char* kReplaced = "/replaced";
 constexpr const char* kEmptied = "/emptied";
 constexpr size_t kIdDigits = 16;
 constexpr int64_t kTimeBytesMax = 32;
-constexpr int kTimeTries = 10'000;  // a file system with a coarse clock takes some hundred
+constexpr int kTimeTries = 2000;  // a file system with a coarse clock takes some hundred
 
 using Check = std::function<Status()>;
 
@@ -89,16 +89,31 @@ Status MoveParts(const storage::FileSystem& files, const std::string& from, cons
   return {};
 }
 
-// Writes _SUCCESS and returns its time, which differs from that of the output to replace.
-Result<std::string> WriteSuccess(const storage::FileSystem& files, const std::string& output,
-                                 const std::string& staging) {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string there, TimeOf(files, output + "/" + kSuccessFile));
-  for (int i = 0; i < kTimeTries; ++i) {
-    ESPALIER_RETURN_IF_ERROR(EndPredictions(files, staging + kWhole));
-    ESPALIER_ASSIGN_OR_RETURN(std::string written, TimeOf(files, SuccessOf(staging)));
-    if (written != there) return written;
+// Writes _SUCCESS and keeps its time, which it returns.
+Result<std::string> WriteSuccess(const storage::FileSystem& files, const std::string& staging) {
+  ESPALIER_RETURN_IF_ERROR(EndPredictions(files, staging + kWhole));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string written, TimeOf(files, SuccessOf(staging)));
+  ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kSuccess, written));
+  return written;
+}
+
+// Gives _SUCCESS another time than that of the output it replaces, because the time shows the owner
+// of the output.
+Status DifferFromReplaced(const storage::FileSystem& files, const std::string& output,
+                          const std::string& staging, const Check& check_wanted) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string before,
+                            TimeOf(files, staging + kReplaced + "/" + kSuccessFile));
+  ESPALIER_ASSIGN_OR_RETURN(std::string written, TimeOf(files, SuccessOf(staging)));
+  for (int i = 0; !written.empty() && written == before; ++i) {
+    if (i == kTimeTries) {
+      return Unavailable("two files that were written to " + QuotedPath(output) +
+                         " one after another have the same time (found " + before +
+                         " ms twice, expected a clock that advances). Write to a new directory");
+    }
+    ESPALIER_RETURN_IF_ERROR(check_wanted());
+    ESPALIER_ASSIGN_OR_RETURN(written, WriteSuccess(files, staging));
   }
-  return Unavailable("the clock of the storage of " + QuotedPath(output) + " does not advance");
+  return {};
 }
 
 Status PutTogether(const storage::FileSystem& files, const PredictSpec& spec,
@@ -123,8 +138,7 @@ Status PutTogether(const storage::FileSystem& files, const PredictSpec& spec,
     ESPALIER_RETURN_IF_ERROR(MoveParts(files, from + below, whole + below, i, count,
                                        written.reject_parts, spec::PartFormat::kCsv, check_wanted));
   }
-  ESPALIER_ASSIGN_OR_RETURN(const std::string written, WriteSuccess(files, spec.output, staging));
-  return files.WriteAtomically(staging + kSuccess, written);
+  return WriteSuccess(files, staging).status();
 }
 
 // Moves the files of predictions, except the mark, from one directory to another, which has no
@@ -163,6 +177,7 @@ Status Fill(const storage::FileSystem& files, const std::string& output, const s
         MoveFiles(files, output, staging + kReplaced, true, mark, check_wanted));
     ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kEmptied, ""));
   }
+  ESPALIER_RETURN_IF_ERROR(DifferFromReplaced(files, output, staging, check_wanted));
   ESPALIER_RETURN_IF_ERROR(MoveFiles(files, staging + kWhole, output, false, mark, check_wanted));
   return files.RemoveTree(output + "/" + mark);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/scoring/job_fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::scoring {
 namespace {
@@ -130,11 +131,12 @@ TEST_CASE("a repeated job restores an output that was moved, too") {
   CHECK(emptied > 3);
 }
 
-// A file system in which two files named _SUCCESS have the same time, whenever they were written.
+// A file system in which `each` files named _SUCCESS have the same time, whenever they were written.
 class CoarseFiles final : public storage::PassingFiles {
  public:
+  explicit CoarseFiles(const storage::FileSystem& files, int64_t each = 2)
+      : storage::PassingFiles(files), each_(each) {}
   using storage::FileSystem::WriteAtomically;
-  using storage::PassingFiles::PassingFiles;
   Result<storage::FileInfo> Stat(const std::string& p) const override {
     auto found = files_.Stat(p);
     if (const auto time = times_.find(p); found.ok() && time != times_.end()) {
@@ -144,7 +146,7 @@ class CoarseFiles final : public storage::PassingFiles {
   }
   Status WriteAtomically(const std::string& p, std::string_view content,
                          const std::string& writer) const override {
-    if (p.ends_with(std::string("/") + kSuccessFile)) times_[p] = written_++ / 2;
+    if (p.ends_with(std::string("/") + kSuccessFile)) times_[p] = written_++ / each_;
     return files_.WriteAtomically(p, content, writer);
   }
   Status Rename(const std::string& from, const std::string& to) const override {
@@ -158,6 +160,7 @@ class CoarseFiles final : public storage::PassingFiles {
   }
 
  private:
+  const int64_t each_;
   mutable std::map<std::string, int64_t> times_;
   mutable int64_t written_ = 0;
 };
@@ -170,6 +173,18 @@ TEST_CASE("clearing spares the output of a job at the same time") {
   REQUIRE(f.Merge(coarse, f.Score(), f.spec).ok());
   REQUIRE(RemoveStaging(coarse, f.dir / "out", first, false).ok());
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());
+}
+
+TEST_CASE("an output is not replaced while the clock stands still") {
+  Replacing f;
+  const CoarseFiles stopped(*f.files, 1'000'000);
+  REQUIRE(f.Merge(stopped, f.Score(), f.spec).ok());
+  const auto first = Tree(*f.files, f.dir / "out");
+  f.staging = StagingDirectory(f.dir / "out", "other");
+  const auto second = f.Merge(stopped, f.Score(), f.spec);
+  CHECK_THAT(second.status().message(), Says("two files ... have the same time"));
+  REQUIRE(RemoveStaging(stopped, f.dir / "out", f.staging, false).ok());
+  CHECK(Tree(*f.files, f.dir / "out") == first);
 }
 
 TEST_CASE("an earlier job restores its output after the current job") {
