@@ -273,7 +273,9 @@ std::vector<std::string> RolesOf(const TableLook& look, const spec::Schema& sche
 
 // Returns the error that a training has for labels and categories of text that is not UTF-8.
 Status CheckTexts(const TableLook& look, const std::vector<std::string>& roles) {
-  for (size_t c = 0; c < roles.size() && IsCsv(look); ++c) {
+  const bool parquet =
+      spec::FormatOf(look.data, look.input.files.front().path) == spec::DataFormat::kParquet;
+  for (size_t c = 0; c < roles.size() && !parquet; ++c) {
     const data::ColumnSample::Texts* texts = look.sample.columns[c].texts();
     if (texts == nullptr || (roles[c] != "label" && roles[c] != "category")) continue;
     for (const std::string& text : texts->different) {

@@ -237,7 +237,8 @@ struct DataSpec {
 // Returns the format that the end of a file's name states. Absent: the name states none.
 std::optional<DataFormat> FormatByName(std::string_view name);
 // Returns `data.format`, or the format of the first training pattern's extension (before `.gz` or
-// `.zst`): `.libsvm` and `.svm`, `.json`, `.jsonl` and `.ndjson`, or `.parquet`. All others are CSV.
+// `.zst`): `.libsvm` and `.svm`, `.json`, `.jsonl` and `.ndjson`, or `.parquet`. All others are
+// CSV.
 DataFormat FormatOf(const DataSpec& data);
 // Returns the format of one of the job's files, which may come from a directory or a wildcard. It
 // is data.format or the format of the file's own extension. If the extension is not one of those

@@ -219,9 +219,10 @@ class ReadersTest(EspalierTest):
 
     def test_json_lines(self):
         def record(i):
+            texts = ["x", 'say "hi"', "\u00e9\u4e2d", "\U0001f600", "a\nb"]
             values = {"a": i * 37 - 900, "b": (i - 700) / 7 * 10.0 ** (i % 300 - 150),
-                      "flag": i % 3 == 0, "s": ["x", 'say "hi"', "\u00e9\u4e2d", "\U0001f600", "a\nb"][i % 5],
-                      "u": {"v": i / 3, "w": i}, "list": [i, {"k": None}]}
+                      "flag": i % 3 == 0, "s": texts[i % 5], "u": {"v": i / 3, "w": i},
+                      "list": [i, i + 1]}
             if i % 7 == 3:
                 values["a"] = None
             if i % 11 == 5:

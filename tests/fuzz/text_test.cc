@@ -49,6 +49,26 @@ TEST_CASE("mutated CSV reads the same for any shard cut") {
   CHECK(read > 1);  // some edits keep it valid
 }
 
+TEST_CASE("mutated JSON reads the same for any shard cut") {
+  const std::string seed =
+      "{\"y\":0,\"a\":1.5,\"u\":{\"b\":[1,{\"c\":null}],\"d\":\"x\\u00e4\"}}\r\n"
+      "{\"a\":-3e2,\"y\":\"1\",\"u\":null}\n\n{\"y\":true,\"a\":null}\n{\"y\":0,\"a\":7}";
+  int read = 0;
+  for (uint64_t i = 0; i < 900 * FuzzScale(); ++i) {
+    data::DataFixture f;
+    f.job.data.features.columns = {std::string("a")};
+    f.job.data.features.nulls.kind = i % 2 == 0 ? spec::NullKind::kMean : spec::NullKind::kFail;
+    if (i % 3 != 1) f.job.data.bad_rows = {.skip = true, .limit = 100};
+    INFO("mutation " << i);
+    const bool original = i == 0;  // a valid file
+    const bool whole =
+        CheckText(f, original ? seed : Mutated(seed, "{}[]:,\"\\un\n\r.-+eE019", i), "t.jsonl");
+    if (original) REQUIRE(whole);
+    read += whole;
+  }
+  CHECK(read > 100);
+}
+
 TEST_CASE("mutated LIBSVM text reads the same for any shard cut") {
   const std::string narrow = "+1 3:0.5 7:2 # a\n-1 1:-1e2\t2:7\r\n\n+1 5:1\n-1 1:3 2:4 3:5\n";
   const std::string wide =

@@ -209,7 +209,8 @@ class Sampler {
   Result<bool> AddText(Block block) {
     const spec::InputFile& file = *training_[block.file];
     ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
-    if (input->is_one_shard() || data_.csv.multiline) {
+    const bool json = spec::FormatOf(data_, file.path) == spec::DataFormat::kJson;
+    if (input->is_one_shard() || (data_.csv.multiline && !json)) {
       if (!begun_.insert(block.file).second) return false;
       block.begin = 0;
       block.end = file.length;

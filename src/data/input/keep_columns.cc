@@ -126,10 +126,12 @@ int64_t NodesOf(const YamlNode& root) {
 
 // Returns whether a position in the schema means the same column in a job and in all files. A
 // position in a job counts a vector of Parquet as one column. Directories may shadow columns of
-// some Parquet files.
+// some Parquet files. The keys of JSON have no order.
 bool HasPositions(const spec::DataSpec& data, const spec::InputPlan& plan,
                   const FeatureFindings& findings) {
-  if (spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet) {
+  const spec::DataFormat format = spec::FormatOf(data, plan.files.front().path);
+  if (format == spec::DataFormat::kJson) return false;
+  if (format == spec::DataFormat::kParquet) {
     return findings.vectors.empty() && plan.schema.partitions == 0;
   }
   return std::none_of(plan.files.begin(), plan.files.end(), [](const spec::InputFile& file) {

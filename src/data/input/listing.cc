@@ -1,6 +1,7 @@
 #include "src/data/input/listing.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,8 +46,17 @@ struct FirstRecord {
 };
 
 const char* NameOf(spec::DataFormat format) {
-  static constexpr const char* kNames[] = {"CSV", "Parquet", "LIBSVM", "JSON"};
-  return kNames[static_cast<int>(format)];
+  switch (format) {
+    case spec::DataFormat::kCsv:
+      return "CSV";
+    case spec::DataFormat::kParquet:
+      return "Parquet";
+    case spec::DataFormat::kLibsvm:
+      return "LIBSVM";
+    case spec::DataFormat::kJson:
+      return "JSON";
+  }
+  return "unknown";
 }
 
 // Returns a path without the endings of backups and compressed copies.
@@ -59,8 +69,9 @@ std::string_view WithoutCopy(std::string_view path) {
 
 class Planner {
  public:
-  Planner(const storage::FileSystem& files, const spec::DataSpec& data)
-      : files_(files), data_(data) {}
+  Planner(const storage::FileSystem& files, const spec::DataSpec& data,
+          std::vector<std::string> optional)
+      : files_(files), data_(data), optional_(std::move(optional)) {}
 
   Status List(spec::FileRole role, const std::string& field,
               const std::vector<std::string>& patterns) {
@@ -296,12 +307,14 @@ class Planner {
   // Reads the keys of the first records of a JSON file.
   Result<FirstRecord> ReadKeys(const TextInput& input, const spec::InputFile& file) const {
     constexpr int64_t kWindowBytes = 64 << 10;
-    const auto reader = input.KeyRecords(kWindowBytes);
     FirstRecord first;
+    const auto reader = input.KeyRecords(&first.keys, kWindowBytes);
     first.one_shard = input.is_one_shard();
     for (int64_t i = 0; i < kKeyRecordsMax && reader->position() < kKeyBytesMax; ++i) {
       const RecordReader::Outcome outcome = reader->Next();
-      if (outcome == RecordReader::Outcome::kFailed) return reader->error();
+      if (outcome == RecordReader::Outcome::kFailed) {
+        return i == 0 && StartsWithArray(input) ? OneArray(file) : reader->error();
+      }
       if (outcome == RecordReader::Outcome::kEnd) break;
       if (outcome == RecordReader::Outcome::kBadRecord && first.bad.ok()) {
         LineCounter lines(input.lines());
@@ -309,12 +322,6 @@ class Planner {
         first.bad = reader->error().At({.file = file.path, .row = row});
       }
       if (outcome != RecordReader::Outcome::kRecord) continue;
-      reader->AddKeys(&first.keys);
-      if (first.keys.size() > kColumnsMax) {
-        return InvalidArgument("the records have more than " + std::to_string(kColumnsMax) +
-                               " different keys (expected the same keys in most records)")
-            .At({.file = file.path});
-      }
       if (!first.any) {
         first.record.at = {.file = file.path,
                            .offset = reader->record_offset(),
@@ -326,10 +333,31 @@ class Planner {
     return first;
   }
 
+  static bool StartsWithArray(const TextInput& input) {
+    std::array<char, 256> begin;
+    const auto read = input.lines().ReadAt(0, begin);
+    if (!read.ok()) return false;
+    const std::string_view text = std::string_view(begin.data(), *read);
+    const size_t first = text.find_first_not_of("\xEF\xBB\xBF \t\r\n");
+    return first != std::string_view::npos && text[first] == '[';
+  }
+  static Status OneArray(const spec::InputFile& file) {
+    return BadInput(
+               "the file is one JSON array (expected one JSON object on each line). Write one row "
+               "on each line, for example by `jq -c '.[]'`")
+        .At({.file = file.path, .row = 1, .offset = 0});
+  }
+
   // Makes the schema from the keys of all JSON files. A column may be absent from some files.
   Status UseKeys() {
+    if (UsesPositions(data_)) {
+      return InvalidArgument(
+          "the job names columns by their positions (expected names, because the keys of JSON "
+          "records have no order). Write the names of the keys");
+    }
     HeaderRecord record = json_record_;
     record.fields = keys_.Names();
+    AddAbsent(&record.fields);
     record.offsets.assign(record.fields.size(), record.at.offset.value_or(0));
     record.not_auto = keys_.Arrays();
     const size_t own = record.fields.size();
@@ -341,7 +369,32 @@ class Planner {
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names), record));
     plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
     for (spec::InputFile& file : plan_.files) SetLeftOut(taken, Extra::kNone, own, &file);
+    LeaveArraysOut(record.not_auto);
     return {};
+  }
+
+  // Adds the columns that records may lack, if any of them is there.
+  void AddAbsent(std::vector<std::string>* names) const {
+    const std::set<std::string> found(names->begin(), names->end());
+    const auto is_there = [&found](const std::string& name) { return found.contains(name); };
+    if (std::none_of(optional_.begin(), optional_.end(), is_there)) return;
+    for (const std::string& name : optional_) {
+      if (!is_there(name)) names->push_back(name);
+    }
+  }
+
+  // Records that `columns: auto` leaves out columns with arrays.
+  void LeaveArraysOut(const std::vector<std::string>& arrays) {
+    spec::Schema& schema = plan_.schema;
+    if (!IsAuto(data_.features, schema.names)) return;
+    const std::set<std::string> names(arrays.begin(), arrays.end());
+    std::set<int32_t> used(schema.features.begin(), schema.features.end());
+    used.insert(schema.label.begin(), schema.label.end());
+    used.insert({schema.weight, schema.validation});
+    for (int32_t c = 0; c < std::ssize(schema.names); ++c) {
+      if (used.contains(c) || !names.contains(schema.names[static_cast<size_t>(c)])) continue;
+      schema.left_out.push_back({c, spec::LeftOutReason::kNested});
+    }
   }
 
   // Reads rows after the first record while they may have an extra field, or may contain the only
@@ -375,7 +428,7 @@ class Planner {
 
   Status UseFirst(FirstRecord first, spec::InputFile* file, std::string* first_file) {
     if (data_.format == spec::DataFormat::kJson) {
-      keys_.Add(first.keys);
+      if (!keys_.Add(first.keys)) return InvalidArgument(kTooManyKeys).At(first.record.at);
       if (first_file->empty()) json_record_ = first.record;
       if (first_file->empty()) *first_file = first.record.at.file;
       return {};
@@ -481,7 +534,8 @@ class Planner {
     for (int64_t begin = 0; begin < length;) {
       // A short rest belongs to the shard before it, because a request for few bytes takes as much
       // time.
-      const bool last = data_.csv.multiline || length - begin - shard_bytes < shard_bytes / 2;
+      const bool whole = data_.csv.multiline && data_.format != spec::DataFormat::kJson;
+      const bool last = whole || length - begin - shard_bytes < shard_bytes / 2;
       int64_t end = last ? length : begin + shard_bytes;
       end = std::max(end, std::min(whole_strata(header_end), length));
       plan_.shards.push_back({file, begin, end});
@@ -495,6 +549,7 @@ class Planner {
   std::vector<std::string> libsvm_names_;  // LIBSVM text only
   JsonKeys keys_;                          // JSON only
   HeaderRecord json_record_;               // first record of all JSON files
+  const std::vector<std::string> optional_;
   Partitions partitions_;
   std::set<std::string> noted_;  // columns of ShadowedText
   std::set<Extra> noted_extra_;
@@ -522,12 +577,12 @@ std::vector<std::string> HoldersOf(const spec::Shard& shard,
 }  // namespace
 
 Result<spec::InputPlan> PlanTable(const storage::FileSystem& files, const spec::DataSpec& data,
-                                  int64_t shard_bytes) {
+                                  int64_t shard_bytes, std::vector<std::string> optional) {
   if (shard_bytes <= 0) {
     return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
                            " bytes (expected a number above 0)");
   }
-  Planner planner(files, data);
+  Planner planner(files, data, std::move(optional));
   ESPALIER_RETURN_IF_ERROR(planner.List(spec::FileRole::kTrain, "data.train", data.train));
   ESPALIER_RETURN_IF_ERROR(
       planner.List(spec::FileRole::kValidation, "data.validation.files", data.validation.files));

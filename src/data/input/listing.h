@@ -23,8 +23,11 @@ namespace espalier::data {
 // Errors name the pattern or the file: no file matches a pattern (kNotFound), a file is listed
 // twice, content cannot be read as text, all training files are empty, and the errors of schema.h.
 // Thread rule: re-entrant.
+//
+// The columns of JSON are the keys of the first records of all files. If one of the columns
+// `optional` is among them, so are the others.
 Result<spec::InputPlan> PlanTable(const storage::FileSystem& files, const spec::DataSpec& data,
-                                  int64_t shard_bytes);
+                                  int64_t shard_bytes, std::vector<std::string> optional = {});
 
 // Plans the input of a job. With `columns: auto` it also infers the content of columns
 // (infer_features.h).

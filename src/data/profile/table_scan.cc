@@ -82,7 +82,7 @@ class ScanPlanner {
                              Printable(model_.names[model_.features[0]]) +
                              "', and the files have no header to find them by");
     }
-    Result<spec::InputPlan> planned = PlanTable(files_, data, request_.shard_bytes);
+    Result<spec::InputPlan> planned = PlanTable(files_, data, request_.shard_bytes, Optional());
     if (!planned.ok()) return Reworded(planned.status());
     plan_.input = *std::move(planned);
     for (std::string& note : plan_.input.notes) note = ForScoring(std::move(note));
@@ -115,7 +115,7 @@ class ScanPlanner {
 
  private:
   bool labels() const { return request_.labels; }
-  // Returns whether the training table was CSV or LIBSVM text. If its names do not state a format,
+  // Returns whether the training table was text. If its names do not state a format,
   // it may have been Parquet.
   bool TrainedOnText() const {
     const spec::DataSpec& data = request_.job.data;
@@ -165,6 +165,13 @@ class ScanPlanner {
     auto listed = files_.List(data.train.front());
     if (!listed.ok()) return listed.status();
     return listed->empty() ? spec::FormatOf(data) : spec::FormatOf(data, listed->front().path);
+  }
+
+  // Returns the columns that a record of JSON may lack.
+  std::vector<std::string> Optional() const {
+    std::vector<std::string> names;
+    for (const int32_t c : FeatureColumns()) names.push_back(model_.names[c]);
+    return names;
   }
 
   bool IsPositional() const {

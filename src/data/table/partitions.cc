@@ -59,11 +59,12 @@ class PartitionedReader final : public RecordReader {
       return outcome;
     }
     const size_t own = inner_->fields();
-    const uint32_t length = inner_->ends()[own - 1];
+    const uint32_t length = own == 0 ? 0 : inner_->ends()[own - 1];
+    const uint32_t first = own == 0 ? 1 : 0;  // a separator precedes all fields but the first
     buffer_.assign(kReadable, '\0');
-    buffer_.append(inner_->text(), length).append(tail_).push_back('\0');
+    buffer_.append(inner_->text(), length).append(tail_, first).push_back('\0');
     ends_.assign(inner_->ends(), inner_->ends() + own);
-    for (const uint32_t end : tail_ends_) ends_.push_back(length + end);
+    for (const uint32_t end : tail_ends_) ends_.push_back(length + end - first);
     text_ = buffer_.data() + kReadable;
     fields_ = ends_.size();
     return outcome;

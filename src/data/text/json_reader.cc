@@ -9,6 +9,8 @@
 
 #include "src/base/text.h"
 #include "src/data/table/number.h"
+#include "src/data/table/schema.h"
+#include "src/spec/findings.h"
 
 namespace espalier::data {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 // This delimiter and this quote never occur within a line, so each line is one field.
 constexpr spec::CsvOptions kLines = {.header = false, .delimiter = '\n', .quote = '\n'};
 constexpr size_t kNoColumn = SIZE_MAX;
+constexpr size_t kNameBytesMax = 16 << 20;  // of all names
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -38,29 +41,36 @@ void AppendUtf8(uint32_t code, std::string* text) {
 
 }  // namespace
 
-void JsonKeys::Add(std::string_view name, bool null, bool array) {
-  const auto [place, added] = places_.emplace(name, keys_.size());
-  if (added) keys_.push_back({.name = std::string(name)});
+bool JsonKeys::Add(std::string_view name, bool null, bool array) {
+  auto place = index_.find(name);
+  if (place == index_.end()) {
+    if (name.size() > spec::kTextMax || FindInvalidUtf8(name) != std::string_view::npos) {
+      return true;
+    }
+    bytes_ += name.size();
+    if (keys_.size() >= kColumnsMax || bytes_ > kNameBytesMax) return false;
+    keys_.push_back({.name = std::string(name)});
+    place = index_.emplace(keys_.back().name, keys_.size() - 1).first;
+  }
   Key& key = keys_[place->second];
   key.valued = key.valued || !null;
   key.array = key.array || array;
+  return true;
 }
 
-void JsonKeys::Add(const JsonKeys& others) {
-  for (const Key& key : others.keys_) Add(key.name, !key.valued, key.array);
+bool JsonKeys::Add(const JsonKeys& others) {
+  return std::all_of(others.keys_.begin(), others.keys_.end(),
+                     [this](const Key& key) { return Add(key.name, !key.valued, key.array); });
 }
 
 std::vector<std::string> JsonKeys::Names() const {
-  std::set<std::string_view> objects;  // names that are the beginning of a dotted name
-  for (const Key& key : keys_) {
-    for (size_t dot = key.name.find('.'); dot != std::string::npos;
-         dot = key.name.find('.', dot + 1)) {
-      objects.insert(std::string_view(key.name).substr(0, dot));
-    }
-  }
+  std::set<std::string_view> sorted;
+  for (const Key& key : keys_) sorted.insert(key.name);
   std::vector<std::string> names;
   for (const Key& key : keys_) {
-    if (key.valued || !objects.contains(key.name)) names.push_back(key.name);
+    const std::string nested = key.name + '.';
+    const auto below = key.valued ? sorted.end() : sorted.lower_bound(nested);
+    if (below == sorted.end() || !below->starts_with(nested)) names.push_back(key.name);
   }
   return names;
 }
@@ -77,23 +87,35 @@ JsonReader::JsonReader(const storage::ReadableFile& file, const CsvRange& range,
                        std::span<const std::string> names, int64_t window_bytes)
     : lines_(file, kLines, range, window_bytes),
       names_(names.begin(), names.end()),
-      value_of_(names.size(), -1) {
-  for (size_t i = 0; i < names_.size(); ++i) columns_.emplace(names_[i], i);
+      values_(names.size()) {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const std::string_view name = names_[i];
+    columns_.emplace(name, i);
+    size_t dot = name.find('.');
+    for (int level = 1; level < kJsonNestingMax && dot != std::string_view::npos; ++level) {
+      objects_.insert(name.substr(0, dot));
+      dot = name.find('.', dot + 1);
+    }
+  }
   ends_.resize(std::max<size_t>(names_.size(), 1));
 }
 
+JsonReader::JsonReader(const storage::ReadableFile& file, const CsvRange& range, JsonKeys* keys,
+                       int64_t window_bytes)
+    : JsonReader(file, range, std::span<const std::string>(), window_bytes) {
+  keys_ = keys;
+}
+
 int64_t JsonReader::field_offset(size_t i) const {
-  if (i >= value_of_.size() || value_of_[i] < 0) return record_offset_;
-  const std::string_view token = values_[static_cast<size_t>(value_of_[i])].token;
-  return lines_.field_offset(0) + (token.data() - line_.data());
+  if (i >= values_.size() || values_[i].token.empty()) return record_offset_;
+  return lines_.field_offset(0) + (values_[i].token.data() - line_.data());
 }
 
 bool JsonReader::Bad(const std::string& why, size_t place) {
   constexpr size_t kShown = 60;
-  error_ = BadInput(why + " (expected one JSON object on each line)")
-               .At({.file = lines_.file_path(),
-                    .offset = lines_.field_offset(0) + static_cast<int64_t>(place),
-                    .text = Printable(line_.substr(place, kShown))});
+  error_ = BadInput(why).At({.file = lines_.file_path(),
+                             .offset = lines_.field_offset(0) + static_cast<int64_t>(place),
+                             .text = Printable(line_.substr(place, kShown))});
   return false;
 }
 
@@ -109,24 +131,22 @@ RecordReader::Outcome JsonReader::Next() {
 }
 
 RecordReader::Outcome JsonReader::Take() {
-  place_ = 0;
-  values_.clear();
+  place_ = kept_ = 0;
+  std::fill(values_.begin(), values_.end(), Value());
   scratch_.clear();
   scratch_.reserve(line_.size());  // views of it must stay valid
-  dotted_.clear();
-  dotted_bytes_ = 0;
   SkipBlanks();
   if (Peek() == '[') {
-    Bad("the line is an array. Write one row on each line, for example by `jq -c '.[]'`");
+    Bad("the line is an array (expected one JSON object on each line). Write one row on each line, "
+        "for example by `jq -c '.[]'`");
     return Outcome::kBadRecord;
   }
-  if (!TakeObject("", 1)) return Outcome::kBadRecord;
+  if (!TakeObject("", 1)) return keys_full_ ? Outcome::kFailed : Outcome::kBadRecord;
   SkipBlanks();
   if (place_ < line_.size()) {
-    Bad("the line continues after the object");
+    Bad("the line continues after the object (expected one JSON object on each line)");
     return Outcome::kBadRecord;
   }
-  if (!Place()) return Outcome::kBadRecord;
   Write();
   return Outcome::kRecord;
 }
@@ -139,10 +159,13 @@ bool JsonReader::Expect(char c, const char* name) {
   SkipBlanks();
   if (place_ >= line_.size()) {
     return Bad(std::string("the line ends before ") + name +
-                   ". Write each row on one line, for example by `jq -c .`",
+                   " (expected one JSON object on each line). Write each row on one line, for "
+                   "example by `jq -c .`",
                line_.size());
   }
-  if (line_[place_] != c) return Bad(std::string(name) + " is missing");
+  if (line_[place_] != c) {
+    return Bad(std::string(name) + " is missing (expected one JSON object on each line)");
+  }
   ++place_;
   return true;
 }
@@ -162,94 +185,85 @@ bool JsonReader::TakeObject(std::string_view prefix, int depth) {
   }
 }
 
-bool JsonReader::TakeMember(std::string_view prefix, int depth) {
-  std::string_view key, name;
-  if (!Expect('"', "the quote of a key")) return false;
-  if (!TakeString(&key) || !DottedName(prefix, key, &name)) return false;
-  if (!Expect(':', "the colon after a key")) return false;
-  return TakeValue(name, depth);
+bool JsonReader::TakeKey(std::string_view* key) {
+  return Expect('"', "the quote of a key") && TakeString(key) &&
+         Expect(':', "the colon after a key");
 }
 
-bool JsonReader::DottedName(std::string_view prefix, std::string_view key, std::string_view* name) {
-  *name = key;
-  if (prefix.empty()) return true;
-  dotted_bytes_ += prefix.size() + 1 + key.size();
-  if (dotted_bytes_ > static_cast<size_t>(CsvReader::kRecordBytesMax)) {
-    return Bad("the dotted names of the nested keys have more than " +
-               std::to_string(CsvReader::kRecordBytesMax) + " bytes");
-  }
-  std::string& dotted = dotted_.emplace_back(prefix);
-  dotted += '.';
-  dotted += key;
-  *name = dotted;
-  return true;
+bool JsonReader::TakeMember(std::string_view prefix, int depth) {
+  std::string_view key;
+  if (!TakeKey(&key)) return false;
+  if (depth == 1) return TakeValue(key, depth);
+  if (prefix.size() + key.size() >= spec::kTextMax) return TakeElement(depth);  // not a column
+  std::string dotted;
+  dotted.reserve(prefix.size() + 1 + key.size());
+  dotted.append(prefix).append(1, '.').append(key);
+  return TakeValue(dotted, depth);
 }
 
 bool JsonReader::TakeValue(std::string_view name, int depth) {
   SkipBlanks();
-  if (depth > kJsonNestingMax) {
-    return Bad("the values are nested more than " + std::to_string(kJsonNestingMax) + " deep");
-  }
+  if (Peek() == '{') return TakeNested(name, depth);
   const size_t begin = place_;
-  if (Peek() == '{') {
-    if (columns_.contains(name)) {
-      return Bad("the column '" + Printable(name) + "' has an object here, and values elsewhere");
-    }
-    return TakeObject(name, depth + 1);
-  }
-  Value value{.name = name};
+  Value value;
   if (Peek() == '[') {
     value.array = true;
-    if (!TakeArray(depth + 1)) return false;
+    if (!TakeElement(depth)) return false;
     value.text = line_.substr(begin, place_ - begin);
   } else if (!TakeScalar(&value)) {
     return false;
   }
   value.token = line_.substr(begin, place_ - begin);
-  values_.push_back(value);
-  return true;
+  return Keep(name, value);
 }
 
-bool JsonReader::TakeArray(int depth) {
-  ++place_;
-  SkipBlanks();
-  if (Peek() == ']') {
-    ++place_;
-    return true;
-  }
-  for (;;) {
-    if (!TakeElement(depth)) return false;
-    SkipBlanks();
-    if (Peek() != ',') return Expect(']', "the closing bracket");
-    ++place_;
-  }
+// Takes an object. Its keys may be columns, and so may the object itself.
+bool JsonReader::TakeNested(std::string_view name, int depth) {
+  const size_t begin = place_;
+  if (!IsWanted(name)) return TakeElement(depth);
+  if (depth >= kJsonNestingMax) return TooDeep();
+  if (!TakeObject(name, depth + 1)) return false;
+  if (keys_ != nullptr || !columns_.contains(name)) return true;
+  Value value{.token = line_.substr(begin, place_ - begin)};
+  const bool empty = Trimmed(value.token.substr(1, value.token.size() - 2)).empty();
+  if (!empty) value.text = value.token;
+  return Keep(name, value);
 }
 
-// Checks an element of an array. Its objects have no columns.
+bool JsonReader::IsWanted(std::string_view name) const {
+  return keys_ != nullptr || objects_.contains(name) || columns_.contains(name);
+}
+
+bool JsonReader::TooDeep() {
+  return Bad("the values are nested too deeply (expected at most " +
+             std::to_string(kJsonNestingMax) + " levels)");
+}
+
+// Checks a value that has no columns.
 bool JsonReader::TakeElement(int depth) {
   SkipBlanks();
-  if (depth > kJsonNestingMax) {
-    return Bad("the values are nested more than " + std::to_string(kJsonNestingMax) + " deep");
-  }
-  if (Peek() == '[') return TakeArray(depth + 1);
-  if (Peek() != '{') {
+  const char open = Peek();
+  if (open != '[' && open != '{') {
     Value value;
     return TakeScalar(&value);
   }
+  if (depth >= kJsonNestingMax) return TooDeep();
+  const char close = open == '[' ? ']' : '}';
   ++place_;
   SkipBlanks();
-  if (Peek() == '}') {
+  if (Peek() == close) {
     ++place_;
     return true;
   }
   for (;;) {
     std::string_view key;
-    if (!Expect('"', "the quote of a key") || !TakeString(&key)) return false;
-    if (!Expect(':', "the colon after a key") || !TakeElement(depth + 1)) return false;
+    if (open == '{' && !TakeKey(&key)) return false;
+    if (!TakeElement(depth + 1)) return false;
     SkipBlanks();
-    if (Peek() != ',') return Expect('}', "the closing brace");
+    if (Peek() != ',') break;
     ++place_;
   }
+  return Expect(close, open == '[' ? "the closing bracket" : "the closing brace");
 }
 
 bool JsonReader::TakeScalar(Value* value) {
@@ -273,7 +287,10 @@ bool JsonReader::TakeScalar(Value* value) {
 
 bool JsonReader::TakeDigits() {
   if (!IsDigit(Peek())) {
-    if (place_ < line_.size()) return Bad("this is not a JSON value");
+    if (place_ < line_.size())
+      return Bad(
+          "the text is not a JSON value (expected a text in quotes, a number, true, false, "
+          "null, an array or an object)");
     return Expect('0', "a value");
   }
   while (IsDigit(Peek())) ++place_;
@@ -368,42 +385,41 @@ bool JsonReader::TakeUnit(uint32_t* unit) {
   return true;
 }
 
-// Assigns the values to columns.
-bool JsonReader::Place() {
-  std::fill(value_of_.begin(), value_of_.end(), -1);
-  for (size_t i = 0; i < values_.size(); ++i) {
-    const size_t column = ColumnOf(values_[i].name, i);
-    if (column == kNoColumn) continue;
-    if (value_of_[column] >= 0) {
-      return Bad("the key '" + Printable(values_[i].name) + "' is in the record twice",
-                 static_cast<size_t>(values_[i].token.data() - line_.data()));
-    }
-    value_of_[column] = static_cast<int32_t>(i);
+bool JsonReader::Keep(std::string_view name, const Value& value) {
+  if (keys_ != nullptr) {
+    keys_full_ = !keys_->Add(name, value.null, value.array);
+    return !keys_full_ || Bad(kTooManyKeys);
   }
+  const size_t column = ColumnOf(name);
+  if (column == kNoColumn) return true;
+  Value& kept = values_[column];
+  if (!kept.token.empty()) {
+    return Bad("the key '" + Printable(name) + "' is in the record twice (expected once)",
+               static_cast<size_t>(value.token.data() - line_.data()));
+  }
+  kept = value;
   return true;
 }
 
-// Returns the column of the n-th value, or kNoColumn.
-size_t JsonReader::ColumnOf(std::string_view name, size_t nth) {
-  if (nth >= usual_.size()) usual_.resize(nth + 1, kNoColumn);
-  if (usual_[nth] != kNoColumn && names_[usual_[nth]] == name) return usual_[nth];
+// Returns the column, or kNoColumn.
+size_t JsonReader::ColumnOf(std::string_view name) {
+  const bool usual = kept_ < usual_.size();
+  if (usual && names_[usual_[kept_]] == name) return usual_[kept_++];
   const auto found = columns_.find(name);
-  return found == columns_.end() ? kNoColumn : usual_[nth] = found->second;
+  if (found == columns_.end()) return kNoColumn;
+  if (!usual) usual_.resize(kept_ + 1);
+  return usual_[kept_++] = found->second;
 }
 
 void JsonReader::Write() {
   fields_text_.assign(kReadable, '\0');
-  for (size_t i = 0; i < value_of_.size(); ++i) {
+  for (size_t i = 0; i < values_.size(); ++i) {
     if (i > 0) fields_text_ += '\n';
-    if (value_of_[i] >= 0) fields_text_ += values_[static_cast<size_t>(value_of_[i])].text;
+    fields_text_ += values_[i].text;
     ends_[i] = static_cast<uint32_t>(fields_text_.size() - kReadable);
   }
   text_ = fields_text_.data() + kReadable;
-  fields_ = value_of_.size();
-}
-
-void JsonReader::AddKeys(JsonKeys* keys) const {
-  for (const Value& value : values_) keys->Add(value.name, value.null, value.array);
+  fields_ = values_.size();
 }
 
 }  // namespace espalier::data

@@ -11,12 +11,13 @@
 //   true, false    as written
 //   array          as written; a column whose first rows hold an array is never a feature of
 //                  `columns: auto`
-//   null           an empty field, as for a key that is absent
+//   object         in a column that has values in other records: as written
+//   null, {}       an empty field, as for a key that is absent
 // Keys that are not columns are ignored.
 //
 // A record is bad if the line is not one JSON object by RFC 8259, has a column twice or values that
 // are nested more than kJsonNestingMax deep, or contains a NUL character or half a surrogate pair.
-// It is also bad if a column holds an object. Lines that contain only blanks are skipped.
+// Lines that contain only blanks are skipped.
 //
 // Byte ranges own records as in csv_reader.h. Thread rule: one thread per reader.
 #pragma once
@@ -27,6 +28,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "src/data/table/record_reader.h"
@@ -35,28 +37,31 @@
 namespace espalier::data {
 
 inline constexpr int kJsonNestingMax = 64;
+inline constexpr const char* kTooManyKeys =
+    "the records have too many different keys (expected at most 1048576, whose names have 16 MiB)";
 
-// The keys of some records, in order of their first appearance.
+// The keys of some records, in order of their first appearance. Keys that no job can name, because
+// they are longer than spec::kTextMax or not UTF-8, are ignored.
 class JsonKeys {
  public:
-  // Adds a key or a further value of it.
-  void Add(std::string_view name, bool null, bool array);
-  void Add(const JsonKeys& others);
+  // Adds a key or a further value of it. False: there are too many keys.
+  bool Add(std::string_view name, bool null, bool array);
+  bool Add(const JsonKeys& others);
 
   // Returns the names of the columns. A key with only nulls is left out if it holds objects in
   // other records.
   std::vector<std::string> Names() const;
   // Returns the names of columns with an array.
   std::vector<std::string> Arrays() const;
-  size_t size() const { return keys_.size(); }
 
  private:
   struct Key {
     std::string name;
     bool valued = false, array = false;
   };
-  std::vector<Key> keys_;
-  std::unordered_map<std::string, size_t> places_;
+  std::deque<Key> keys_;
+  std::unordered_map<std::string_view, size_t> index_;  // by name, which keys_ owns
+  size_t bytes_ = 0;                                    // size of the names
 };
 
 class JsonReader final : public RecordReader {
@@ -64,6 +69,10 @@ class JsonReader final : public RecordReader {
   // REQUIRES: as CsvReader; at most kColumnsMax names.
   JsonReader(const storage::ReadableFile& file, const CsvRange& range,
              std::span<const std::string> names, int64_t window_bytes = CsvReader::kWindowBytes);
+  // Adds the keys of all records to `keys`, which must outlive the reader. Records have no fields.
+  // Too many keys fail the read.
+  JsonReader(const storage::ReadableFile& file, const CsvRange& range, JsonKeys* keys,
+             int64_t window_bytes);
 
   Outcome Next() override;
   std::string_view record() const override { return line_; }
@@ -71,13 +80,11 @@ class JsonReader final : public RecordReader {
   int64_t position() const override { return lines_.position(); }
   uint32_t checksum() const override { return lines_.checksum(); }
 
-  // Adds the keys of the last record to `keys`. REQUIRES: Next returned kRecord.
-  void AddKeys(JsonKeys* keys) const;
-
  private:
-  // A value of the record. Views point into the line, scratch_ or dotted_.
+  // A value of a column. Views point into the line or scratch_. If the record does not have the
+  // column, the token is empty.
   struct Value {
-    std::string_view name, text, token;
+    std::string_view text, token;
     bool null = false, array = false;
   };
 
@@ -87,7 +94,7 @@ class JsonReader final : public RecordReader {
   bool TakeObject(std::string_view prefix, int depth);
   bool TakeMember(std::string_view prefix, int depth);
   bool TakeValue(std::string_view name, int depth);
-  bool TakeArray(int depth);
+  bool TakeNested(std::string_view name, int depth);
   bool TakeElement(int depth);
   bool TakeScalar(Value* value);
   bool TakeString(std::string_view* text);
@@ -96,29 +103,32 @@ class JsonReader final : public RecordReader {
   bool TakeNumber();
   bool TakeDigits();
   bool Expect(char c, const char* name);
-  bool DottedName(std::string_view prefix, std::string_view key, std::string_view* name);
+  bool TakeKey(std::string_view* key);
+  // Keeps a value if it belongs to a column.
+  bool Keep(std::string_view name, const Value& value);
   void SkipBlanks();
   char Peek() const { return place_ < line_.size() ? line_[place_] : '\0'; }
   bool Bad(const std::string& why) { return Bad(why, place_); }
   bool Bad(const std::string& why, size_t place);
-
-  // Assigns the values to columns.
-  bool Place();
-  size_t ColumnOf(std::string_view name, size_t nth);
+  bool TooDeep();
+  // Returns whether an object is a column, or contains one.
+  bool IsWanted(std::string_view name) const;
+  size_t ColumnOf(std::string_view name);
   void Write();
 
   CsvReader lines_;
   std::vector<std::string> names_;
   std::unordered_map<std::string_view, size_t> columns_;  // keys point into names_
-  std::vector<size_t> usual_;  // column of the n-th value of earlier records
+  std::unordered_set<std::string_view> objects_;          // beginnings of dotted names_
+  JsonKeys* keys_ = nullptr;
+  bool keys_full_ = false;
+  std::vector<size_t> usual_;  // columns in the order of an earlier record
   std::string_view line_;
-  size_t place_ = 0;                // next character of line_
-  std::string scratch_;             // strings that have escapes, without them
-  std::deque<std::string> dotted_;  // names of nested keys
-  size_t dotted_bytes_ = 0;
-  std::vector<Value> values_;      // in the order of the record
-  std::vector<int32_t> value_of_;  // by column: index in values_; -1: absent
-  std::string fields_text_;        // kReadable bytes, then the record
+  size_t place_ = 0;           // next character of line_
+  size_t kept_ = 0;            // values kept of this record
+  std::string scratch_;        // strings that have escapes, without them
+  std::vector<Value> values_;  // by column
+  std::string fields_text_;    // kReadable bytes, then the record
 };
 
 }  // namespace espalier::data

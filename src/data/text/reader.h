@@ -1,4 +1,4 @@
-// ShardReader for text: CSV or LIBSVM, plain or compressed. Thread rule: re-entrant.
+// ShardReader for text: CSV, JSON or LIBSVM, plain or compressed. Thread rule: re-entrant.
 #pragma once
 
 #include <memory>

@@ -60,8 +60,8 @@ std::unique_ptr<RecordReader> TextInput::Records(const spec::DataSpec& data, Csv
                                                  int64_t window_bytes, bool sparse) const {
   const storage::ReadableFile& file = text();
   if (has_other_length()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
-  range.look_back = data.bad_rows.skip;
   const spec::DataFormat format = spec::FormatOf(data, raw_->info().path);
+  range.look_back = data.bad_rows.skip && format == spec::DataFormat::kCsv;
   if (format == spec::DataFormat::kLibsvm) {
     return std::make_unique<LibsvmReader>(file, data.libsvm, range, names.size(), window_bytes,
                                           sparse, !data.label.empty());
@@ -72,9 +72,9 @@ std::unique_ptr<RecordReader> TextInput::Records(const spec::DataSpec& data, Csv
   return std::make_unique<CsvReader>(file, data.csv, range, window_bytes);
 }
 
-std::unique_ptr<JsonReader> TextInput::KeyRecords(int64_t window_bytes) const {
-  return std::make_unique<JsonReader>(text(), CsvRange{0, text().info().length},
-                                      std::span<const std::string>(), window_bytes);
+std::unique_ptr<RecordReader> TextInput::KeyRecords(JsonKeys* keys, int64_t window_bytes) const {
+  return std::make_unique<JsonReader>(text(), CsvRange{0, text().info().length}, keys,
+                                      window_bytes);
 }
 
 }  // namespace espalier::data

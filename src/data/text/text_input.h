@@ -1,4 +1,5 @@
-// An open text file: plain or compressed, UTF-8 or UTF-16, CSV, LIBSVM or JSON. Thread rule: one thread.
+// An open text file: plain or compressed, UTF-8 or UTF-16, CSV, LIBSVM or JSON. Thread rule: one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +52,8 @@ class TextInput {
                                         std::span<const std::string> names,
                                         int64_t window_bytes = CsvReader::kWindowBytes,
                                         bool sparse = false) const;
-  // Returns a reader for the records of a JSON file whose columns are not known yet.
-  std::unique_ptr<JsonReader> KeyRecords(int64_t window_bytes) const;
+  // Returns a reader that adds the keys of a JSON file to `keys`, which must outlive it.
+  std::unique_ptr<RecordReader> KeyRecords(JsonKeys* keys, int64_t window_bytes) const;
 
  private:
   // Layers between the file and its text.
