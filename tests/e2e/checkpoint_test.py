@@ -156,15 +156,14 @@ class ResumeTest(CheckpointTest):
         self.assertRegex(accepted[0], r"^data_fingerprint \w+ until step \d+$")
 
     def test_a_finished_run_goes_on_for_more_epochs(self):
-        runs = {}
-        for epochs in (8, 4):
-            spec = dict(self.spec(epochs=epochs), output={"path": self.path("m"),
+        def run(name, epochs, output, *options):
+            spec = dict(self.spec(epochs=epochs), output={"path": self.path(output),
                                                           "overwrite": True})
             spec["train"].update(checkpoint={"every_steps": 1, "keep": 2}, schedule="constant")
-            runs[epochs] = self.job("run-%d" % epochs, spec)
-        whole = self.result("train", runs[8], "--workers", 1)
-        self.result("train", runs[4], "--workers", 1)
-        longer = self.result("train", runs[8], "--workers", 2, "--resume", self.path("m"))
+            return self.result("train", self.job(name, spec), "--workers", *options)
+        whole = run("whole", 8, "w", 1)
+        run("short", 4, "m", 1)
+        longer = run("longer", 8, "m", 2, "--resume", self.path("m"))
         self.assertEqual(longer["weights_sha256"], whole["weights_sha256"])
         accepted = json.loads(self.read("m", "model.json"))["accepted"]
         self.assertEqual(len(accepted), 1)

@@ -221,7 +221,7 @@ class TrainTest(EspalierTest):
     def test_nohup_lets_it_live_through_a_hang_up(self):
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # passed on by nohup(1)
         try:
-            spec = self.classes_spec(self.classes_csv("some.csv", 2000), epochs=500)
+            spec = self.classes_spec(self.classes_csv("some.csv", 2000), epochs=4000)
             process = self.start("train", self.job("hung", spec), "--workers", 1, "--json")
         finally:
             signal.signal(signal.SIGHUP, before)
