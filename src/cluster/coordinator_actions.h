@@ -219,6 +219,7 @@ struct JobAccepted {
 };
 struct GenerationStarted {
   JobId job;
+  // 0: the end of a set-aside job was not read, so that nothing of it is cleared away.
   Generation generation;
   std::vector<Member> members;
   std::vector<LeafInterval> leaves;  // one per member; none while profiling

@@ -93,7 +93,9 @@ void Map(W& w, Is<cluster::JobAccepted> auto& e) {
 
 template <typename W>
 void Map(W& w, Is<cluster::GenerationStarted> auto& e) {
-  MapPoint(w, e);
+  w(ESPALIER_AT(job), e.job);
+  // 0: as Replay writes it for a set-aside job with an unread end.
+  w(ESPALIER_AT(generation), e.generation, kMaybe);
   w(ESPALIER_AT(members), e.members, Each{Usual(), kMembersMax});
   w(ESPALIER_AT(leaves), e.leaves, Each{Usual(), kMembersMax});
   w(ESPALIER_AT(at_ms), e.at_ms);

@@ -111,6 +111,11 @@ Started Start(const std::string& directory, const Hook& hook = {}) {
   return {std::move(core), std::move(actions), std::move(opened.journal)};
 }
 
+// Stores what the core has to store, as the program does after a start.
+void Store(const Started& started) {
+  REQUIRE(started.journal->Append(started.actions.persist).ok());
+}
+
 // Returns the signal that ends a process which runs `body`; 0: none. This process sends it
 // `signal_when_stopped` if it stops.
 int SignalOf(const std::function<void()>& body, int signal_when_stopped = 0) {
@@ -304,7 +309,8 @@ TEST_CASE("records of a journal that was rewritten meanwhile are not kept") {
 }
 
 TEST_CASE("a job does not wait for workers that a set-aside job took") {
-  const std::string directory = Directory("took");
+  const std::string prefix = GENERATE("", "file://");
+  const std::string plain = Directory("took"), directory = prefix + plain;
   const bool ended = GENERATE(false, true);
   {
     cluster::JobAccepted trains = Accepted(1);
@@ -327,7 +333,9 @@ TEST_CASE("a job does not wait for workers that a set-aside job took") {
     if (ended) REQUIRE(journal.journal->Append({cluster::JobEnded{snapshot}}).ok());
   }
   const std::string line = kLine + (ended ? " end\n" : "\n");
-  Crashed(directory, line + line);
+  Crashed(plain, line + line);
+  const int starts = GENERATE(1, 3);  // the later ones read the rewritten journal
+  for (int start = 1; start < starts; ++start) Start(directory);
   Started started = Start(directory);
   REQUIRE(started.core.Job({1})->state == spec::JobState::kRecovering);
   cluster::Hello hello;
@@ -380,27 +388,65 @@ TEST_CASE("entries of a set-aside job are not decoded") {
   CHECK(Start(directory).core.Job(kBad)->state == spec::JobState::kFailed);
 }
 
+// Makes a journal in which job 2 has ended, after two crashes at it.
+void EndedAndCrashed(const std::string& prefix, const std::string& plain, const std::string& line) {
+  fs::remove_all(plain);
+  ThreeJobs(prefix + plain);
+  spec::JobSnapshot snapshot = rpc::SampleSnapshot();
+  snapshot.job = kBad;
+  snapshot.state = spec::JobState::kCancelled;
+  REQUIRE(Open(prefix + plain).journal->Append({cluster::JobEnded{snapshot}}).ok());
+  Crashed(plain, line + line);
+}
+
+void CheckNothingCleared(const Started& started) {
+  CHECK(started.core.Jobs().size() == 3);
+  CHECK(started.core.Job(kBad)->state == spec::JobState::kFailed);
+  CHECK(started.core.FindSubmission("request-2") == kBad);
+  CHECK(started.actions.clear.empty());
+}
+
 TEST_CASE("the end of a set-aside job is read, or nothing is cleared") {
-  const std::string directory = Directory("ended");
-  const auto ended = [&](const std::string& lines) {
-    fs::remove_all(directory);
-    ThreeJobs(directory);
-    spec::JobSnapshot snapshot = rpc::SampleSnapshot();
-    snapshot.job = kBad;
-    snapshot.state = spec::JobState::kCancelled;
-    REQUIRE(Open(directory).journal->Append({cluster::JobEnded{snapshot}}).ok());
-    Crashed(directory, lines);
-    return Start(directory);
-  };
-  CHECK(ended(kLine + "\n" + kLine + "\n").core.Job(kBad)->state == spec::JobState::kCancelled);
-  const Started unread = ended(kLine + " end\n" + kLine + " end\n");
-  CHECK(unread.core.Job(kBad)->state == spec::JobState::kFailed);
-  CHECK(unread.core.FindSubmission("request-2") == kBad);
-  CHECK(unread.actions.clear.empty());
-  const auto revoked =
-      std::count_if(unread.actions.tokens.begin(), unread.actions.tokens.end(),
-                    [](const cluster::TokenWork& work) { return work.job == kBad && work.cancel; });
-  CHECK(revoked == std::ssize(rpc::SampleTokens()));
+  const std::string prefix = GENERATE("", "file://");
+  const std::string plain = Directory("ended"), directory = prefix + plain;
+  EndedAndCrashed(prefix, plain, kLine + "\n");
+  CHECK(Start(directory).core.Job(kBad)->state == spec::JobState::kCancelled);
+  EndedAndCrashed(prefix, plain, kLine + " end\n");
+  {
+    const Started unread = Start(directory);
+    CheckNothingCleared(unread);
+    const auto revoked = std::count_if(
+        unread.actions.tokens.begin(), unread.actions.tokens.end(),
+        [](const cluster::TokenWork& work) { return work.job == kBad && work.cancel; });
+    CHECK(revoked == std::ssize(rpc::SampleTokens()));
+  }
+  // This start has not stored the end. The next one stores it, and the last one reads it.
+  {
+    const Started again = Start(directory);
+    CheckNothingCleared(again);
+    Store(again);
+  }
+  {
+    const Started stored = Start(directory);
+    CheckNothingCleared(stored);
+    REQUIRE(stored.journal->Rewrite(stored.core.Remember()).ok());
+  }
+  CheckNothingCleared(Start(directory));
+}
+
+TEST_CASE("a killed start after an unread end clears nothing") {
+  const std::string prefix = GENERATE("", "file://");
+  const std::string plain = Directory("ended-killed"), directory = prefix + plain;
+  EndedAndCrashed(prefix, plain, kLine + " end\n");
+  // The journal is rewritten, and the crashes still count.
+  CHECK(SignalOf([&] { Start(directory, [](JobId, const auto*) { std::raise(SIGKILL); }); }) ==
+        SIGKILL);
+  REQUIRE(fs::exists(plain + "/replay-crashes"));
+  for (int start = 1; start <= 3; ++start) {
+    const Started started = Start(directory);
+    CheckNothingCleared(started);
+    if (start == 2) Store(started);
+  }
 }
 
 TEST_CASE("a crash at the end of a job is marked") {
