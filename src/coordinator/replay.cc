@@ -8,7 +8,6 @@
 #include "src/base/checksum.h"
 #include "src/base/log.h"
 #include "src/coordinator/journal.h"
-#include "src/coordinator/segment.h"
 #include "src/rpc/journal_codec.h"
 
 namespace espalier::coordinator {
@@ -66,12 +65,13 @@ Result<std::optional<cluster::JournalEntry>> Replay::Decode(const rpc::EntryHead
 
 // Keeps the beginning, because the entries after a gap would mean something else.
 void Replay::Add(std::string_view record, Raw* raw) {
-  if (raw->left_out != 0 || raw->bytes + record.size() > kSetAsideBytesMax) {
+  const size_t bytes = kRecordHeaderBytes + record.size();
+  if (raw->left_out != 0 || raw->bytes + bytes > kSetAsideBytesMax) {
     ++raw->left_out;
     return;
   }
   raw->records.emplace_back(record);
-  raw->bytes += record.size();
+  raw->bytes += bytes;
 }
 
 void Replay::SetAside(std::vector<cluster::JournalEntry>* past) {
@@ -93,21 +93,26 @@ void Replay::SetAside(std::vector<cluster::JournalEntry>* past) {
 }
 
 std::string Replay::SetAsideNow(JobId job, const Raw& raw) const {
+  return "reading the job's entries in the journal crashed two starts of the coordinator. Submit "
+         "the job again, and report the fault with the coordinator's log. " +
+         KeepEntries(job, raw);
+}
+
+std::string Replay::KeepEntries(JobId job, const Raw& raw) const {
+  const size_t kept = raw.records.size(), all = kept + raw.left_out;
+  if (kept == 0) {
+    return "No file holds the entries, because the first one does not fit in " +
+           std::to_string(kSetAsideBytesMax >> 20) + " MiB.";
+  }
   const std::string segment = SegmentOf(raw.records);
   const std::string path =
       directory_ + "/set-aside-" + ToString(job) + "-" + Sha256Hex(segment).substr(0, kHashDigits);
-  const Status kept = Keep(path, segment);
-  std::string where = "The entries could not be kept: " + kept.ToString();
-  if (kept.ok()) {
-    const size_t all = raw.records.size() + raw.left_out;
-    where = raw.left_out == 0 ? "The entries"
-                              : "The first " + std::to_string(raw.records.size()) + " of " +
-                                    std::to_string(all) + " entries";
-    where += " are in " + path + ", in the coordinator's state directory.";
-  }
-  return "reading the job's entries in the journal crashed two starts of the coordinator. Submit "
-         "the job again, and report the fault with the coordinator's log. " +
-         where;
+  const Status written = Keep(path, segment);
+  if (!written.ok()) return "The entries could not be kept: " + written.ToString();
+  const std::string which =
+      kept == all ? "The entries"
+                  : "The first " + std::to_string(kept) + " of " + std::to_string(all) + " entries";
+  return which + " are in " + path + ", in the coordinator's state directory.";
 }
 
 // A file with this name has the same content.

@@ -18,7 +18,8 @@
 // The raw entries go to the file `set-aside-job-N-HASH` in the state directory, a segment
 // (segment.h) of at most kSetAsideBytesMax that only this user can read. It may hold delegation
 // tokens. HASH is the start of the SHA-256 of the file. So no file replaces another one, for
-// example that of an earlier journal with the same job number. A start that is killed leaves
+// example that of an earlier journal with the same job number. Entries beyond the limit are left
+// out. If the first one exceeds it, there is no file. A start that is killed leaves
 // nothing to repair: the next one writes the same file, or finds JobSetAside in the rewritten
 // journal and keeps the file that this entry names.
 //
@@ -37,6 +38,7 @@
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
 #include "src/coordinator/replay_crashes.h"
+#include "src/coordinator/segment.h"
 #include "src/rpc/journal_codec.h"
 #include "src/storage/file_system.h"
 
@@ -73,13 +75,16 @@ class Replay {
                                                       std::string_view bytes) const;
   // The first entries of a set-aside job.
   struct Raw {
-    std::vector<std::string> records;  // at most kSetAsideBytesMax together
-    size_t bytes = 0;
-    size_t left_out = 0;  // number of entries
+    std::vector<std::string> records;
+    size_t bytes = kSegmentHeaderBytes;  // of their segment, at most kSetAsideBytesMax
+    size_t left_out = 0;                 // number of entries
   };
   static void Add(std::string_view record, Raw* raw);
   // Returns the error of a job that this start sets aside, after keeping its entries.
   std::string SetAsideNow(JobId job, const Raw& raw) const;
+  // Writes the file of a set-aside job. Returns a sentence that names it, or states why there is
+  // none.
+  std::string KeepEntries(JobId job, const Raw& raw) const;
   Status Keep(const std::string& path, const std::string& segment) const;
 
   std::string directory_;

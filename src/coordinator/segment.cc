@@ -13,7 +13,6 @@
 namespace espalier::coordinator {
 namespace {
 
-constexpr size_t kRecordHeaderBytes = 8;
 constexpr size_t kHeaderTextBytes = kSegmentHeaderBytes - 9;  // text before the checksum
 
 void PutNumber(uint32_t value, char* out) {

@@ -22,6 +22,7 @@
 namespace espalier::coordinator {
 
 inline constexpr size_t kSegmentHeaderBytes = 91;
+inline constexpr size_t kRecordHeaderBytes = 8;  // length and checksum of a record
 
 struct Segment {
   uint64_t first = 0;                          // sequence number

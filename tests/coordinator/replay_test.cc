@@ -369,7 +369,47 @@ TEST_CASE("the file of a set-aside job is bounded") {
   CHECK_THAT(Start(directory).core.Job(kBad)->error.message(),
              Catch::Contains("The first 31 of 40 entries are in"));
   CHECK(fs::file_size(Kept(directory).at(0)) > kSetAsideBytesMax / 2);
-  CHECK(fs::file_size(Kept(directory).at(0)) < kSetAsideBytesMax + 10'000);
+  CHECK(fs::file_size(Kept(directory).at(0)) <= kSetAsideBytesMax);
+}
+
+// Returns an encoded entry of job 2 with this size. REQUIRES: 4 MiB <= size <= 128 MiB
+std::string EntryOf(size_t size) {
+  cluster::JobAccepted accepted = Accepted(2);
+  const auto encoded = [&](size_t packed) {
+    accepted.submission.packed_input = std::make_shared<const std::string>(packed, 'p');
+    return *rpc::EncodeJournalEntry(accepted);
+  };
+  std::string bytes = encoded(2 * size - encoded(size).size());
+  REQUIRE(bytes.size() == size);
+  return bytes;
+}
+
+TEST_CASE("the limit of a set-aside file includes its headers") {
+  constexpr size_t kHeaders = kSegmentHeaderBytes + kRecordHeaderBytes;
+  const std::string directory = Directory("limit");
+  const auto keep = [&](const std::vector<size_t>& sizes) {
+    fs::remove_all(directory);
+    fs::create_directory(directory);
+    Crashed(directory, kLine + "\n" + kLine + "\n");
+    Replay replay(directory, storage::MakeFileSystem({}));
+    replay.Begin();
+    uint64_t sequence = 0;
+    for (const size_t size : sizes) {
+      const std::string bytes = EntryOf(size);
+      ++sequence;
+      REQUIRE(replay.Read("log", sequence, RecordChecksum(sequence, bytes), bytes).ok());
+    }
+    std::vector<cluster::JournalEntry> past;
+    replay.SetAside(&past);
+    return std::get<cluster::JobSetAside>(past.at(0)).why;
+  };
+  CHECK_THAT(keep({kSetAsideBytesMax - kHeaders}), Catch::Contains("The entries are in"));
+  CHECK(fs::file_size(Kept(directory).at(0)) == kSetAsideBytesMax);
+  CHECK_THAT(keep({kSetAsideBytesMax / 2, kSetAsideBytesMax / 2}),
+             Catch::Contains("The first 1 of 2 entries are in"));
+  CHECK_THAT(keep({kSetAsideBytesMax - kHeaders + 1, 4 << 20}),
+             Catch::Contains("No file holds the entries") && Catch::Contains("64 MiB"));
+  CHECK(Kept(directory).empty());
 }
 
 TEST_CASE("entries of a set-aside job are not decoded") {
