@@ -1,6 +1,7 @@
 // Errors, tokens, metrics, progress and results, which other messages contain.
 #include <limits>
 
+#include "src/base/text.h"
 #include "src/rpc/convert_fields.h"
 
 namespace espalier::rpc {
@@ -208,7 +209,10 @@ void Map(W& w, Is<spec::ScoringResult> auto& r) {
   if constexpr (W::kDecodes) {
     if (r.evaluated() == nullptr) return;
     RefuseParts(w.proto(), "next to the metrics of an evaluation", w.fields());
-    if (!w.proto().format().empty()) w.fields().Fail("format", "is set next to metrics");
+    if (const std::string& format = w.proto().format(); !format.empty()) {
+      w.fields().Fail("format", "is '" + Printable(format, 40) +
+                                    "' next to the metrics of an evaluation, expected none");
+    }
   }
 }
 

@@ -243,7 +243,9 @@ TEST_CASE("a score of a prediction and an evaluation is refused") {
   CHECK_THAT(result([](auto& r) { r.set_parts(-1); }), Catch::Contains("parts is -1 next to"));
   CHECK_THAT(result([](auto& r) { r.set_reject_parts(1); }),
              Catch::Contains("reject_parts is 1 next to"));
-  CHECK_THAT(result([](auto& r) { r.set_format("csv"); }), Catch::Contains("format is set"));
+  CHECK_THAT(
+      result([](auto& r) { r.set_format("csv"); }),
+      Catch::Contains("format is 'csv' next to the metrics of an evaluation, expected none"));
 }
 
 TEST_CASE("texts above their limit are refused and shown shortened") {
