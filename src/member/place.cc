@@ -42,4 +42,13 @@ Result<std::shared_ptr<const Place>> PlaceIn(TrainingOrder order, int32_t leaves
   return std::shared_ptr<const Place>(std::move(place));
 }
 
+std::vector<uint32_t> PartnersOf(const Place& place, bool star) {
+  std::vector<uint32_t> partners;
+  for (const auto& [a, b] : plan::EdgesOf(place.tree(), star)) {
+    if (a == place.self()) partners.push_back(static_cast<uint32_t>(b));
+    if (b == place.self()) partners.push_back(static_cast<uint32_t>(a));
+  }
+  return partners;
+}
+
 }  // namespace espalier::member

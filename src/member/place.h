@@ -34,6 +34,7 @@ struct Place {
   const cluster::StartTraining& start() const { return order.order; }
   cluster::JobPoint at() const { return {start().job, start().generation}; }
   int32_t self() const { return order.self; }
+  int32_t own_leaves() const { return own.end - own.begin; }
   int32_t members() const { return static_cast<int32_t>(start().members.size()); }
   bool alone() const { return tree().size() == 1; }
   bool root() const { return tree()[static_cast<size_t>(self())].is_root(); }
@@ -48,5 +49,9 @@ std::shared_ptr<const Tree> MakeTree(const plan::Ownership& ownership, int32_t l
 // `leaves`, one per member, or the member does not exist.
 Result<std::shared_ptr<const Place>> PlaceIn(TrainingOrder order, int32_t leaves,
                                              const TreePlanner& plan_tree);
+
+// Returns the members to which the place has links: its neighbors in the tree. With `star`, the
+// links are between the tree's root and all other members.
+std::vector<uint32_t> PartnersOf(const Place& place, bool star = false);
 
 }  // namespace espalier::member

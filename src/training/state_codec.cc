@@ -463,6 +463,20 @@ Result<TrainingState<T>> DecodeState(std::string_view bytes, const TrainingPlan&
   return state;
 }
 
+template <typename T>
+int64_t ChecksumOf(const TrainingState<T>& state) {
+  const size_t bytes = state.parameters.size() * sizeof(T);
+  uint32_t crc = Crc32c(state.parameters.data(), bytes);
+  for (const AlignedVector<T>& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
+  for (const AlignedVector<T>* more :
+       {&state.accumulated, &state.averaged, &state.ensemble.weights}) {
+    crc = Crc32c(more->data(), more->size() * sizeof(T), crc);
+  }
+  return int64_t{crc} + 1;
+}
+
+template int64_t ChecksumOf<float>(const TrainingState<float>&);
+template int64_t ChecksumOf<double>(const TrainingState<double>&);
 template std::string EncodeState<float>(const TrainingState<float>&);
 template std::string EncodeState<double>(const TrainingState<double>&);
 template Result<TrainingState<float>> DecodeState<float>(std::string_view, const TrainingPlan&);

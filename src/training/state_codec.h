@@ -9,6 +9,7 @@
 // Thread rule: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,9 @@ std::string EncodeState(const TrainingState<T>& state);
 // impossible numbers). Reserves no more memory than the bytes justify.
 template <typename T>
 Result<TrainingState<T>> DecodeState(std::string_view bytes, const TrainingPlan& plan);
+
+// Returns a checksum of all numbers that later weights depend on, which members compare. 1 to 2^32.
+template <typename T>
+int64_t ChecksumOf(const TrainingState<T>& state);
 
 }  // namespace espalier::training

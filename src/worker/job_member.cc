@@ -122,15 +122,14 @@ JobMember<T>::JobMember(const spec::JobSpec& spec,
       peers_(peers),
       hooks_(std::move(hooks)),
       pool_(threads, model::PrepareComputeThread),
-      machine_(plan_),
+      states_(plan_),
+      machine_(states_.machine()),
       rows_([this](OwnRows::Request rows) {
         rows.memory_bytes += model_bytes_;
         return hooks_.load(*profile_, rows);
       }),
       row_source_(rows_),
-      core_(CoreOptionsOf(spec)) {
-  machine_.Begin();
-}
+      core_(CoreOptionsOf(spec)) {}
 
 template <typename T>
 JobMember<T>::~JobMember() {
@@ -273,7 +272,7 @@ void JobMember<T>::Perform(const member::CloseLinks&) {
   EndRounds();
   before_ = {};
   links_ = {};
-  compared_.reset();  // of a step that did not end
+  states_.DropCompared();
 }
 
 template <typename T>
@@ -413,26 +412,13 @@ template <typename T>
 void JobMember<T>::BeginWith(std::vector<spec::InitialTensor> initial) {
   training::TrainingPlan plan = machine_.plan();
   plan.initial = std::make_shared<const std::vector<spec::InitialTensor>>(std::move(initial));
-  machine_ = training::StepMachine<T>(std::move(plan));
-  machine_.Begin();
+  states_.BeginWith(std::move(plan));
 }
 
 template <typename T>
-void JobMember<T>::GoOnFrom(training::TrainingState<T> state) {
-  if (!async()) agreed_ = state;  // asynchronous training compares nothing
-  machine_ = training::StepMachine<T>(machine_.plan(), std::move(state));
-}
-
-// A member that never had an agreed state begins again, and is then behind.
-template <typename T>
-void JobMember<T>::Perform(const member::Revert&) {
+void JobMember<T>::Perform(const member::Revert& action) {
   const int64_t from = machine_.state().step;
-  if (agreed_) {
-    machine_ = training::StepMachine<T>(machine_.plan(), *agreed_);
-  } else {
-    machine_ = training::StepMachine<T>(machine_.plan());
-    machine_.Begin();
-  }
+  states_.Perform(action);
   LogWarning("the members' states differ; from step " + std::to_string(from) + " back to step " +
              std::to_string(machine_.state().step) + ", on which all agreed");
 }
@@ -475,16 +461,14 @@ member::StateFetched JobMember<T>::Fetch(const member::Place& place, int32_t hol
   fetch.bytes_max = StateBytesMax(machine_);
   fetch.cancelled = [this] { return interrupted(); };
   const Result<std::string> bytes = peers_.FetchState(holder.address, key, fetch);
-  if (!bytes.ok()) return {bytes.status()};
-  auto state = training::DecodeState<T>(*bytes, machine_.plan());
-  if (!state.ok()) return {{}, state.status()};
-  const uint64_t found = state->round;
-  if (interrupted() || (round && found != *round)) return {{}, {}, found};  // it is not used
-  machine_ = training::StepMachine<T>(machine_.plan(), *std::move(state));
-  LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
-          " bytes of round " + std::to_string(machine_.state().round) + ", from " + holder.name +
-          " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
-  return {{}, {}, machine_.state().round};
+  if (bytes.ok() && interrupted()) return {};  // the state is not used
+  member::StateFetched fetched = states_.Take(bytes, round);
+  if (fetched.status.ok() && fetched.decoded.ok()) {
+    LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
+            " bytes of round " + std::to_string(fetched.round) + ", from " + holder.name + " in " +
+            std::to_string((NowUs() - begin_us) / 1000) + " ms");
+  }
+  return fetched;
 }
 
 template <typename T>
@@ -495,18 +479,14 @@ HeldState JobMember<T>::Held() const {
 
 template <typename T>
 HeldState JobMember<T>::Agreed() const {
-  if (!agreed_) return {};
-  return {agreed_->step, agreed_->accepted, training::EncodeState(*agreed_)};
-}
-
-template <typename T>
-void JobMember<T>::Perform(const member::AgreeOnCompared&) {
-  agreed_ = std::exchange(compared_, std::nullopt);
+  const auto& agreed = states_.agreed();
+  if (!agreed) return {};
+  return {agreed->step, agreed->accepted, training::EncodeState(*agreed)};
 }
 
 template <typename T>
 void JobMember<T>::Perform(const member::OfferCheckpoint& action) {
-  hooks_.on_agreed(RootStateOf(*action.place, *agreed_));
+  hooks_.on_agreed(RootStateOf(*action.place, *states_.agreed()));
 }
 
 template <typename T>

@@ -27,6 +27,7 @@
 #include "src/base/thread_pool.h"
 #include "src/cluster/messages.h"
 #include "src/member/member_core.h"
+#include "src/member/state_copies.h"
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
 #include "src/training/step_machine.h"
@@ -104,7 +105,9 @@ class JobMember {
   // Called within find_state: the state from which to continue instead of a new model, or only its
   // first weights.
   void BeginWith(std::vector<spec::InitialTensor> initial);
-  void GoOnFrom(training::TrainingState<T> state);
+  void GoOnFrom(training::TrainingState<T> state) {
+    states_.GoOnFrom(std::move(state), !async());  // asynchronous training compares nothing
+  }
   // Called within find_state if the state is unknown. Then the job fails unless another member is
   // further.
   void CouldNotRead(Status why) { unread_ = std::move(why); }
@@ -168,9 +171,9 @@ class JobMember {
   void Perform(const member::FetchState& action);
   void Perform(const member::OfferState& action);
   void Perform(const member::WithdrawState&);
-  void Perform(const member::AgreeOnPresent&) { agreed_ = machine_.state(); }
-  void Perform(const member::HoldCompared&) { compared_ = machine_.state(); }
-  void Perform(const member::AgreeOnCompared&);
+  void Perform(const member::AgreeOnPresent& action) { states_.Perform(action); }
+  void Perform(const member::HoldCompared& action) { states_.Perform(action); }
+  void Perform(const member::AgreeOnCompared& action) { states_.Perform(action); }
   void Perform(const member::OfferCheckpoint& action);
   void Perform(const member::ReportHistory& action);
   void Perform(const member::NextRound& action);
@@ -203,12 +206,13 @@ class JobMember {
   const spec::JobSpec& spec_;
   const std::shared_ptr<const spec::TableProfile> profile_;
   const int32_t leaves_;
-  const model::NetworkShape shape_;  // the machine's; for any thread, because machine_ is replaced
+  const model::NetworkShape shape_;    // the machine's; for any thread, because states are replaced
   const training::TrainingPlan plan_;  // the machine's at first; for any thread
   rpc::PeerNetwork& peers_;
   const MemberHooks hooks_;
   ComputePool pool_;
-  training::StepMachine<T> machine_;
+  member::StateCopies<T> states_;
+  training::StepMachine<T>& machine_;    // with the present state
   std::atomic<int64_t> model_bytes_{0};  // share of memory_bytes_max used by the model
   OwnRows rows_;
   StoredRows<T> row_source_;
@@ -219,10 +223,6 @@ class JobMember {
   WorkerId holder_;
   Links links_;   // the last generation's
   Links before_;  // the previous generation's, until all members have left it
-  std::optional<training::TrainingState<T>> compared_;  // state that the step in flight compares
-  // Newest state that all members had, or a checkpoint. Empty in asynchronous training, which
-  // compares nothing.
-  std::optional<training::TrainingState<T>> agreed_;
   std::optional<rpc::MemberKey> offered_;
 
   std::atomic<uint64_t> staging_number_{0};  // of the newest StageRows; 0: stopped

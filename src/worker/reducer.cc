@@ -28,8 +28,7 @@ void Reducer::Start(std::unique_ptr<collective::Links> links) { links_ = std::mo
 void Reducer::BeginRound(uint64_t round, collective::RoundShape shape) {
   {
     MutexLock lock(mutex_);
-    totals_.assign(shape.size(), {});
-    missing_ = shape.size();
+    totals_.Begin(shape.size());
     missing_members_.reset();
   }
   if (alone()) return;
@@ -51,7 +50,7 @@ void Reducer::Contribute(uint32_t bucket, collective::Payload own_nodes) {
 Result<std::vector<collective::Payload>> Reducer::WaitTotals(int64_t timeout_ms) {
   constexpr auto kAnswerLimit = std::chrono::seconds(1);
   ReleasableMutexLock lock(mutex_);
-  const auto over = [this]() REQUIRES(mutex_) { return !failure_.ok() || missing_ == 0; };
+  const auto over = [this]() REQUIRES(mutex_) { return totals_.over(); };
   if (!changed_.WaitFor(mutex_, std::chrono::milliseconds(timeout_ms), over)) {
     lock.Unlock();
     events_.Post(WhoIsMissing{});
@@ -59,8 +58,7 @@ Result<std::vector<collective::Payload>> Reducer::WaitTotals(int64_t timeout_ms)
     changed_.WaitFor(mutex_, kAnswerLimit,
                      [this]() REQUIRES(mutex_) { return missing_members_.has_value(); });
   }
-  if (missing_ == 0) return std::exchange(totals_, {});
-  if (!failure_.ok()) return failure_;
+  if (totals_.over()) return totals_.Finish();
   std::string who;
   for (int32_t m : missing_members_.value_or(std::vector<int32_t>())) {
     who += (who.empty() ? "" : ", ") + names_[m];
@@ -73,7 +71,7 @@ Result<std::vector<collective::Payload>> Reducer::WaitTotals(int64_t timeout_ms)
 void Reducer::Abort(Status why) {
   {
     MutexLock lock(mutex_);
-    if (failure_.ok()) failure_ = std::move(why);
+    totals_.Fail(std::move(why));
   }
   changed_.NotifyAll();
 }
@@ -146,8 +144,8 @@ void Reducer::Deliver(uint32_t bucket, collective::Payload payload) {
   bool complete = false;
   {
     MutexLock lock(mutex_);
-    totals_[bucket] = std::move(payload);
-    complete = --missing_ == 0;
+    totals_.Take(bucket, std::move(payload));
+    complete = totals_.complete();
   }
   if (complete) changed_.NotifyAll();
 }

@@ -24,6 +24,7 @@
 
 #include "src/base/mutex.h"
 #include "src/base/status.h"
+#include "src/collective/round_totals.h"
 #include "src/collective/tree_reducer.h"
 #include "src/worker/event_drain.h"
 #include "src/worker/exchange.h"
@@ -100,11 +101,9 @@ class Reducer final : public Exchange {
 
   mutable Mutex mutex_;
   CondVar changed_;
-  std::vector<collective::Payload> totals_ GUARDED_BY(mutex_);
-  size_t missing_ GUARDED_BY(mutex_) = 0;
+  collective::RoundTotals totals_ GUARDED_BY(mutex_);
   // Answer to WhoIsMissing.
   std::optional<std::vector<int32_t>> missing_members_ GUARDED_BY(mutex_);
-  Status failure_ GUARDED_BY(mutex_);
   bool broken_ GUARDED_BY(mutex_) = false;
 };
 

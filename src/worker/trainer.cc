@@ -2,9 +2,10 @@
 
 #include <utility>
 
-#include "src/base/checksum.h"
+#include "src/member/round.h"
 #include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
+#include "src/training/state_codec.h"
 #include "src/training/update.h"
 
 namespace espalier::worker {
@@ -88,23 +89,7 @@ member::RoundReached Trainer<T>::NextRound() {
   last_report_us_ = last_step_us_ = hooks_.now_us();
   action_ = machine_.Resume();
   Report(false, 0);  // the totals, which readers of the first evaluation need
-  return Reached();
-}
-
-template <typename T>
-member::RoundReached Trainer<T>::Reached() const {
-  using Kind = member::RoundReached::Kind;
-  member::RoundReached reached;
-  reached.round = machine_.state().round;
-  reached.step = machine_.state().step;
-  reached.evaluations = machine_.state().history.size();
-  if (std::holds_alternative<training::EvaluateAction>(action_)) reached.kind = Kind::kEvaluation;
-  if (std::holds_alternative<training::FinishAction>(action_)) reached.kind = Kind::kFinish;
-  if (const auto* failed = std::get_if<training::FailAction>(&action_)) {
-    reached.kind = Kind::kFail;
-    reached.error = failed->error;
-  }
-  return reached;
+  return member::ReachedOf(machine_.state(), action_);
 }
 
 template <typename T>
@@ -130,23 +115,9 @@ member::MemberEvent Trainer<T>::Perform(const training::GradientAction& step, bo
   if (aborted_) return Aborted();
   leaves_us_ = hooks_.now_us();
   member::LeavesDone done;
-  if (checksum) done.state_checksum = StateChecksum();
+  if (checksum) done.state_checksum = training::ChecksumOf(machine_.state());
   done.checkpoint_due = hooks_.checkpoint_due && hooks_.checkpoint_due();
   return done;
-}
-
-// Returns a checksum of all numbers that later weights depend on.
-template <typename T>
-int64_t Trainer<T>::StateChecksum() const {
-  const training::TrainingState<T>& state = machine_.state();
-  const size_t bytes = state.parameters.size() * sizeof(T);
-  uint32_t crc = Crc32c(state.parameters.data(), bytes);
-  for (const AlignedVector<T>& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
-  for (const AlignedVector<T>* more :
-       {&state.accumulated, &state.averaged, &state.ensemble.weights}) {
-    crc = Crc32c(more->data(), more->size() * sizeof(T), crc);
-  }
-  return int64_t{crc} + 1;
 }
 
 template <typename T>
@@ -197,24 +168,15 @@ member::MemberEvent Trainer<T>::Perform(const training::EvaluateAction& evaluate
 
 template <typename T>
 member::RoundReached Trainer<T>::Commit() {
-  if (const auto* evaluate = std::get_if<training::EvaluateAction>(&action_)) {
-    const auto* sums = reinterpret_cast<const double*>(totals_[0].data);
-    const int64_t size = machine_.EvaluationSize(evaluate->measure);
-    action_ = machine_.OnEvaluation(std::vector<double>(sums, sums + size));
-    last_step_us_ = hooks_.now_us();  // an evaluation is not part of the next step's time
-  } else {
-    const double* stats = work_.StatsOf(totals_);
-    rows_done_ += static_cast<int64_t>(stats[model::kTotalRows]);
-    action_ = machine_.OnGradient(std::vector<double>(
-        stats, stats + model::TotalsSize(machine_.plan().shape, model::TotalsKind::kTraining) +
-                   training::kStepExtras));
-  }
-  // A left-out step that ends a group of accumulated steps is followed by an update without totals.
-  while (const auto* update = std::get_if<training::UpdateAction>(&action_)) {
-    action_ = Update(training::UpdateAction(*update));
-  }
+  const bool evaluated = std::holds_alternative<training::EvaluateAction>(action_);
+  const double* numbers =
+      evaluated ? reinterpret_cast<const double*>(totals_[0].data) : work_.StatsOf(totals_);
+  if (!evaluated) rows_done_ += static_cast<int64_t>(numbers[model::kTotalRows]);
+  action_ = member::CommitRound(machine_, action_, numbers,
+                                [this](const auto& update) { return Update(update); });
+  if (evaluated) last_step_us_ = hooks_.now_us();  // not part of the next step's time
   totals_.clear();
-  return Reached();
+  return member::ReachedOf(machine_.state(), action_);
 }
 
 template <typename T>

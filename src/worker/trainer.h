@@ -115,12 +115,10 @@ class Trainer {
   const training::FinishAction& finish() const { return std::get<training::FinishAction>(action_); }
 
  private:
-  member::RoundReached Reached() const;
   member::MemberEvent Perform(const training::GradientAction& step, bool checksum);
   member::MemberEvent Perform(const training::EvaluateAction& evaluate);
   training::Action Update(const training::UpdateAction& update);
   member::Failed Aborted();
-  int64_t StateChecksum() const;
   void ReportStep();
   void ReportEvaluation(double evaluated_share);
   // Calls the hook. The data of a step is that of the newest one.

@@ -15,10 +15,7 @@ rpc::LinksRequest LinksOf(const member::Place& place, bool star, int64_t round_b
     request.addresses.push_back(m.address);
     request.names.push_back(m.name);
   }
-  for (const auto& [a, b] : plan::EdgesOf(place.tree(), star)) {
-    if (a == place.self()) request.partners.push_back(static_cast<uint32_t>(b));
-    if (b == place.self()) request.partners.push_back(static_cast<uint32_t>(a));
-  }
+  request.partners = member::PartnersOf(place, star);
   request.queue_bytes_max = 2 * kVectorsARoundMax * round_bytes;
   return request;
 }
