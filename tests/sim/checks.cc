@@ -7,6 +7,7 @@
 
 #include "src/training/state_codec.h"
 #include "tests/sim/coordinator.h"
+#include "tests/sim/member.h"
 #include "tests/sim/worker.h"
 #include "tests/sim/world.h"
 
@@ -23,6 +24,41 @@ void Checks::Fail(const std::string& what) {
 }
 
 // ---- members ---------------------------------------------------------------------------------
+
+void Checks::Passes(const SimMember& member, const member::MemberEvent& event) {
+  if (std::holds_alternative<member::RoundReached>(event)) {
+    Reached(member.worker_, member.point(), member.toy_, member.state());
+  }
+  if (std::holds_alternative<member::TotalsCame>(event)) {
+    Counted(member.worker_, member.toy_, member.action_, member.totals_.back());
+  }
+  const auto* fetched = std::get_if<member::StateFetched>(&event);
+  if (fetched == nullptr || !fetched->status.ok() || !fetched->decoded.ok()) return;
+  world_.fired(member.core_.joining() ? Fault::kJoined : Fault::kStateFetched);
+}
+
+void Checks::Performed(const SimMember& member, const member::MemberAction& action) {
+  const SimWorker& worker = member.worker_;
+  if (std::holds_alternative<member::Revert>(action)) {
+    Restored(worker, member.toy_, member.point(), member.state());
+  }
+  if (std::holds_alternative<member::RunRound>(action) && !member.rows_.Holds(member.place_->own)) {
+    Fail("a member begins a round without its rows");
+  }
+  if (const auto* adopt = std::get_if<member::AdoptRows>(&action)) {
+    Adopts(worker, *member.place_, *adopt->place);
+  }
+  if (const auto* report = std::get_if<member::Report>(&action)) {
+    const auto* broken = std::get_if<cluster::LinkBroken>(&report->message);
+    if (broken != nullptr) Complains(worker, *member.place_, *broken);
+    const bool differs = std::holds_alternative<cluster::StatesDiffer>(report->message);
+    if (differs) world_.fired(Fault::kDivergence);
+  }
+  if (const auto* end = std::get_if<member::EndRun>(&action); end != nullptr && end->left) {
+    Leaves(worker, member.point(), member.came_.signals->root.next);
+    world_.fired(Fault::kLeft);
+  }
+}
 
 void Checks::Reached(const SimWorker& worker, const MemberPoint& point, const ToyJob& toy,
                      const training::TrainingState<Real>& state) {
@@ -106,6 +142,15 @@ void Checks::Ordered(const SimWorker& worker, const cluster::StartTraining& orde
   }
 }
 
+void Checks::Complains(const SimWorker& worker, const member::Place& place,
+                       const cluster::LinkBroken& report) {
+  const std::vector<cluster::Member>& members = place.start().members;
+  const auto about = std::find_if(members.begin(), members.end(), [&](const cluster::Member& m) {
+    return m.worker == report.other;
+  });
+  Complains(worker, PointOf(place), static_cast<uint32_t>(about - members.begin()));
+}
+
 void Checks::Complains(const SimWorker& worker, const MemberPoint& point, uint32_t about) {
   world_.Say([&] {
     return Name(worker) + " complains about member " + std::to_string(about) + " of generation " +
@@ -131,6 +176,19 @@ void Checks::Switches(const SimWorker& worker, const MemberPoint& point, Generat
   const auto [it, first] = switched_.try_emplace({point.job, point.generation}, next);
   if (!first && it->second != next) Fail("a generation was ended for two different ones");
   if (corrupted_.contains({point.job, point.generation})) corrupted_.insert({point.job, next});
+}
+
+void Checks::Adopts(const SimWorker& worker, const member::Place& before,
+                    const member::Place& next) {
+  Switches(worker, PointOf(before), next.at().generation);
+  const std::vector<cluster::Member>&old = before.start().members, &members = next.start().members;
+  const bool joined = std::any_of(members.begin(), members.end(), [&](const cluster::Member& m) {
+    return std::none_of(old.begin(), old.end(),
+                        [&](const cluster::Member& o) { return o.worker == m.worker; });
+  });
+  world_.fired(joined                        ? Fault::kGrew
+               : old.size() > members.size() ? Fault::kShrank
+                                             : Fault::kLeavesMoved);
 }
 
 void Checks::Leaves(const SimWorker& worker, const MemberPoint& point, Generation next) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/cluster/coordinator_actions.h"
-#include "tests/sim/member.h"
+#include "src/member/member_core.h"
 #include "tests/sim/outputs.h"
 #include "tests/sim/peers.h"
 #include "tests/sim/toy_job.h"
@@ -19,6 +19,7 @@
 namespace espalier::sim {
 
 class SimCoordinator;
+class SimMember;
 class SimWorker;
 class World;
 
@@ -29,6 +30,11 @@ class Checks {
   void Fail(const std::string& what);
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
+
+  // A member passes an event to its core, or has performed an action of its core. Calls the checks
+  // of members below, and counts the faults that these show.
+  void Passes(const SimMember& member, const member::MemberEvent& event);
+  void Performed(const SimMember& member, const member::MemberAction& action);
 
   // A member is between two rounds of a generation. Checks that its state is that of the
   // undisturbed run, that it never goes back, and that all members are within one round.
@@ -44,10 +50,13 @@ class Checks {
   // A worker receives an order to train. Checks that all members receive the same leaf owners.
   void Ordered(const SimWorker& worker, const cluster::StartTraining& order);
   // A member reports that another one is unreachable. Checks that there is a reason.
+  void Complains(const SimWorker& worker, const member::Place& place,
+                 const cluster::LinkBroken& report);
   void Complains(const SimWorker& worker, const MemberPoint& point, uint32_t about);
   // A member ended its generation because the root's stamp in a total ordered it. Checks that all
   // go to the same generation, and that a leaving member is not in it.
   void Switches(const SimWorker& worker, const MemberPoint& point, Generation next);
+  void Adopts(const SimWorker& worker, const member::Place& before, const member::Place& next);
   void Leaves(const SimWorker& worker, const MemberPoint& point, Generation next);
   // Returns whether that generation of a job begins by plan.
   bool Planned(JobId job, Generation generation) const {

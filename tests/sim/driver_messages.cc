@@ -22,11 +22,11 @@ void World::InjectReduce() {
   SimWorker* worker = AnyWorker();
   if (recorded == nullptr || worker == nullptr || worker->runner() == nullptr) return;
   SimMember* member = worker->runner()->member();
-  if (member == nullptr || !member->running()) return;
+  if (member == nullptr || member->core().phase() == member::MemberCore::Phase::kIdle) return;
   collective::ReduceMessage m = *recorded;
   m.job = member->point().job;
   m.generation = member->point().generation;
-  m.round = member->machine().state().round;
+  m.round = member->state().round;
   switch (dice.Below(3)) {
     case 0:
       m.job = {m.job.value + 7};
@@ -38,7 +38,9 @@ void World::InjectReduce() {
       m.round -= 1;
   }
   fired(Fault::kStaleReduceMessage);
-  member->Inject(m);
+  collective::TreeReducer* reducer = member->reducer();
+  if (reducer == nullptr || reducer->failed()) return;
+  checks.Ignored(*worker, reducer->OnMessage(m));
 }
 
 void World::InjectOrder(bool old_incarnation) {

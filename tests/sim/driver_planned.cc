@@ -37,7 +37,7 @@ void World::StrikePlans(Fault fault) {
     if (!w->alive() || w->paused()) continue;
     const SimMember* member = w->runner() ? w->runner()->member() : nullptr;
     const bool fits = fault == Fault::kJoinerLost     ? w->joining()
-                      : fault == Fault::kPreparerLost ? member && member->preparing()
+                      : fault == Fault::kPreparerLost ? member && member->core().staging()
                                                       : w->leaving() && w->at().job;
     if (fits) return w->Crash(dice.Once(2));
   }
@@ -50,17 +50,26 @@ SimMember* World::Corruptible() {
   for (const auto& w : workers_) {
     if (!w->alive()) continue;
     SimMember* member = w->runner() ? w->runner()->member() : nullptr;
-    if (member == nullptr || member->joining() || member->preparing() || member->recovering()) {
-      return nullptr;
-    }
-    const training::TrainingPlan& plan = member->machine().plan();
-    const int64_t steps = plan.train.steps.value_or(0);
-    if (member->members() < 2 || member->machine().state().step + 3 * kAgreementSteps > steps) {
-      return nullptr;
-    }
+    if (member == nullptr) return nullptr;
+    const member::MemberCore& core = member->core();
+    if (core.joining() || core.staging() || Recovers(core)) return nullptr;
+    const int64_t steps = member->states().machine().plan().train.steps.value_or(0);
+    if (core.place() == nullptr || core.place()->alone()) return nullptr;
+    if (member->state().step + 3 * kAgreementSteps > steps) return nullptr;
     if (found == nullptr || dice.Once(2)) found = member;
   }
   return found;
+}
+
+bool World::FlipBit(SimMember& member) {
+  if (!member.computing()) return false;
+  auto& parameters = member.states().machine().state().parameters;
+  auto* bytes = reinterpret_cast<uint8_t*>(parameters.data());
+  // A high bit of the mantissa. A flipped exponent gives infinite numbers, which other checks find.
+  // The effect of a low bit can disappear by rounding before the next comparison.
+  const auto at = static_cast<size_t>(dice.Below(static_cast<int64_t>(parameters.size())));
+  bytes[at * sizeof(Real) + 2] ^= static_cast<uint8_t>(1 << dice.Below(7));
+  return true;
 }
 
 void World::StrikeStates(Fault fault) {
@@ -72,12 +81,12 @@ void World::StrikeStates(Fault fault) {
   if (member == nullptr) return;
   Say([&] {
     return std::string("strikes: ") + kFaultNames[static_cast<size_t>(fault)] + " at round " +
-           std::to_string(member->machine().state().round);
+           std::to_string(member->state().round);
   });
   if (fault == Fault::kChunkCorrupted) {
     checks.Corrupted(member->point());
-    peers.CorruptLater(member->point(), member->machine().state().round);
-  } else if (member->FlipBit()) {
+    peers.CorruptLater(member->point(), member->state().round);
+  } else if (FlipBit(*member)) {
     fired(fault);
     checks.Corrupted(member->point());
   }

@@ -15,17 +15,27 @@ constexpr int64_t kFetchUs = 60'000'000;
 
 }  // namespace
 
+MemberPoint PointOf(const member::Place& place) {
+  return {place.start().incarnation, place.at().job, place.at().generation,
+          static_cast<uint32_t>(place.self())};
+}
+
 int64_t Peers::KeepaliveUs() { return 3'000'000 + world_.dice.Below(10'000'000); }
 
-void Peers::Open(SimWorker& worker, const MemberPoint& self, const std::vector<SimWorker*>& workers,
-                 const std::vector<uint32_t>& partners, collective::LinkListener* listener) {
+void Peers::Open(SimWorker& worker, const member::Place& place,
+                 collective::LinkListener* listener) {
+  const MemberPoint self = PointOf(place);
+  std::vector<SimWorker*> workers;  // at the members' addresses
+  for (const cluster::Member& m : place.start().members) {
+    workers.push_back(&world_.AtAddress(m.address));
+  }
   auto& newest = newest_[{&worker, {self.incarnation.value, self.job.value, self.member}}];
   newest = std::max(newest, self.generation.value);
   ever_open_.insert(self);
   auto& mine = open_[self];
   mine.clear();
   std::vector<ConnRef> dialled;
-  for (const uint32_t partner : partners) {
+  for (const uint32_t partner : member::PartnersOf(place)) {
     const int at = self.member < partner ? 0 : 1;
     const ConnKey key{self.incarnation.value, self.job.value, self.generation.value,
                       std::min(self.member, partner), std::max(self.member, partner)};
@@ -290,11 +300,12 @@ bool Peers::IsFounded(const MemberPoint& self, uint32_t other) const {
 
 // ---- the job state ---------------------------------------------------------------------------
 
-void Peers::Offer(const MemberPoint& self, std::shared_ptr<const std::string> state) {
-  offers_[self] = std::move(state);
-}
+void Peers::Offer(const MemberPoint& self, std::string state) { offers_[self] = std::move(state); }
 
-void Peers::Fetch(SimWorker& from, SimWorker& holder, const MemberPoint& point, Fetched done) {
+void Peers::Fetch(SimWorker& from, const member::Place& place, int32_t index, Fetched done) {
+  SimWorker& holder = world_.AtAddress(place.start().members[static_cast<size_t>(index)].address);
+  MemberPoint point = PointOf(place);
+  point.member = static_cast<uint32_t>(index);
   auto once = std::make_shared<Fetched>(std::move(done));
   const auto answer = [once, &from](Result<std::string> result) {
     from.Do([once, result = std::move(result)] {
@@ -308,7 +319,7 @@ void Peers::Fetch(SimWorker& from, SimWorker& holder, const MemberPoint& point, 
     holder.Do([this, point, answer, back] {
       const auto it = offers_.find(point);
       Result<std::string> result = NotFound("it offers none");
-      if (it != offers_.end()) result = *it->second;
+      if (it != offers_.end()) result = it->second;
       back->Send([answer, result] { answer(result); });
     });
   });

@@ -19,6 +19,7 @@
 
 #include "src/base/status.h"
 #include "src/collective/link.h"
+#include "src/member/place.h"
 #include "tests/sim/net.h"
 
 namespace espalier::sim {
@@ -35,20 +36,23 @@ struct MemberPoint {
   auto operator<=>(const MemberPoint&) const = default;
 };
 
+// Returns the place's member.
+MemberPoint PointOf(const member::Place& place);
+
 class Peers {
  public:
   explicit Peers(World& world) : world_(world) {}
 
-  // Opens the links of one member. `workers`: the processes at the members' addresses.
-  void Open(SimWorker& worker, const MemberPoint& self, const std::vector<SimWorker*>& workers,
-            const std::vector<uint32_t>& partners, collective::LinkListener* listener);
+  // Opens the links of one member to its partners.
+  void Open(SimWorker& worker, const member::Place& place, collective::LinkListener* listener);
   void Send(const MemberPoint& self, collective::ReduceMessage message);
   void Close(const MemberPoint& self);
 
   using Fetched = std::function<void(Result<std::string>)>;
-  void Offer(const MemberPoint& self, std::shared_ptr<const std::string> state);
+  void Offer(const MemberPoint& self, std::string state);
   void Withdraw(const MemberPoint& self) { offers_.erase(self); }
-  void Fetch(SimWorker& from, SimWorker& holder, const MemberPoint& point, Fetched done);
+  // Fetches the state that this member of the generation offers.
+  void Fetch(SimWorker& from, const member::Place& place, int32_t holder, Fetched done);
 
   // A process died. `noticed`: its host resets the connections.
   void Died(SimWorker& worker, bool noticed);
@@ -106,7 +110,7 @@ class Peers {
   std::map<MemberPoint, std::vector<std::pair<ConnRef, int>>> open_;
   std::set<MemberPoint> ever_open_;
   std::map<std::pair<SimWorker*, std::tuple<uint64_t, uint64_t, uint32_t>>, uint64_t> newest_;
-  std::map<MemberPoint, std::shared_ptr<const std::string>> offers_;
+  std::map<MemberPoint, std::string> offers_;
   const Conn* Find(const MemberPoint& self, uint32_t other) const;
   void MaybeCorrupt(collective::ReduceMessage& message);
   collective::ReduceMessage recorded_;

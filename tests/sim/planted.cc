@@ -1,199 +1,232 @@
-// SimMember: the planted bugs of members. Each one changes an event before the core gets it, or an
-// action after the core has ordered it, like a fault in the core would.
+#include "tests/sim/planted.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "src/training/state_codec.h"
 #include "tests/sim/member.h"
+#include "tests/sim/runner.h"
 #include "tests/sim/worker.h"
 #include "tests/sim/world.h"
 
 namespace espalier::sim {
 
-void SimMember::Distort(member::MemberEvent& event) {
+bool PlantedBugs::operator()(Bug bug) const { return m_.world_.bugs(bug); }
+
+void PlantedBugs::Distort(member::MemberEvent& event) {
+  const bool placed = m_.core_.place() != nullptr;
   auto* proceed = std::get_if<member::ProceedCame>(&event);
-  if (proceed != nullptr && world_.bugs(Bug::kFetchFromBehind) && members() > 0) {
+  if (proceed != nullptr && (*this)(Bug::kFetchFromBehind) && placed) {
     int32_t& holder = proceed->proceed.holder;
-    if (static_cast<uint32_t>(holder) != point_.member) {
-      holder = static_cast<int32_t>((holder + 1) % members());
+    if (static_cast<uint32_t>(holder) != m_.point().member) {
+      holder = (holder + 1) % m_.core_.place()->members();
     }
   }
   auto* came = std::get_if<member::TotalsCame>(&event);
-  if (came != nullptr && came->signals && world_.bugs(Bug::kIgnoreDivergence)) {
+  if (came != nullptr && came->signals && (*this)(Bug::kIgnoreDivergence)) {
     for (auto& m : came->signals->members) m.state_checksum = 0;
   }
   auto* broke = std::get_if<member::LinkBroke>(&event);
-  if (broke != nullptr && world_.bugs(Bug::kBreakOfBeforeCounts)) {
-    broke->generation = point_.generation;
+  if (broke != nullptr && (*this)(Bug::kBreakOfBeforeCounts)) {
+    broke->generation = m_.point().generation;
   }
 }
 
-bool SimMember::PerformWrongly(const member::MemberAction& action) {
-  const auto bug = [this](Bug b) { return world_.bugs(b); };
-  if (const auto* fetch = std::get_if<member::FetchState>(&action)) {
-    if (fetch->round && bug(Bug::kSkipFetch)) {
-      machine_.state().round = *fetch->round;
-      Post(member::StateFetched{{}, {}, *fetch->round});
-      return true;
-    }
-    if (!fetch->round && bug(Bug::kJoinAsIfAtFirst)) {
-      Post(member::StateFetched{{}, {}, machine_.state().round});
-      return true;
-    }
-  }
-  if (const auto* stage = std::get_if<member::StageRows>(&action);
-      stage != nullptr && bug(Bug::kReadyBeforeRows)) {
-    Post(member::RowsStaged{stage->number, {}});
-    After(1000 + world_.dice.Below(200'000), [this, place = stage->place] {
-      rows_.Stage(place->own);
-      if (place->root()) hooks_.reserve_output(place->order);
-    });
+// Notes the data that bugs need later.
+void PlantedBugs::Note(const member::MemberAction& action) {
+  const auto* open = std::get_if<member::OpenLinks>(&action);
+  const auto* cover = std::get_if<member::CoverRows>(&action);
+  const member::PlaceRef place = open ? open->place : cover ? cover->place : nullptr;
+  if (place && !(place_ && place_->at() == place->at())) before_ = std::exchange(place_, place);
+  if (std::holds_alternative<member::NextRound>(action))
+    history_before_ = m_.state().history.size();
+}
+
+bool PlantedBugs::PerformWrongly(const member::MemberAction& action) {
+  Note(action);
+  if (const auto* a = std::get_if<member::FetchState>(&action)) return FetchWrongly(*a);
+  if (const auto* a = std::get_if<member::StageRows>(&action)) return StageWrongly(*a);
+  if (const auto* a = std::get_if<member::SendSums>(&action)) return StampWrongly(*a);
+  if (const auto* a = std::get_if<member::Report>(&action)) return ReportWrongly(*a);
+  if (std::holds_alternative<member::Commit>(action)) return CommitWrongly();
+  if (std::holds_alternative<member::OfferState>(action)) {
+    if ((*this)(Bug::kWithdrawAtOnce)) return true;
+    if (!(*this)(Bug::kOfferOlderState) || stale_.empty()) return false;
+    m_.world_.peers.Offer(m_.point(), stale_);
     return true;
   }
-  if (const auto* sums = std::get_if<member::SendSums>(&action); sums != nullptr && sums->root) {
-    const bool again = bug(Bug::kStampTwice) && core_.place()->start().planned;
-    if (!sums->root->next && (again || (bug(Bug::kStampUnasked) && world_.dice.Once(50)))) {
-      member::SendSums stamped = *sums;
-      stamped.root->next = {point_.generation.value + (again ? 0 : 1)};
-      Perform(stamped);
-      return true;
-    }
-  }
-  if (std::holds_alternative<member::OfferState>(action)) {
-    if (bug(Bug::kWithdrawAtOnce)) return true;
-    if (bug(Bug::kOfferOlderState) && !stale_.empty()) {
-      world_.peers.Offer(point_, std::make_shared<const std::string>(stale_));
-      return true;
-    }
-  }
-  return PerformStateWrongly(action) || ReportWrongly(action);
+  return PerformStateWrongly(action);
 }
 
-bool SimMember::PerformStateWrongly(const member::MemberAction& action) {
-  const auto bug = [this](Bug b) { return world_.bugs(b); };
+bool PlantedBugs::FetchWrongly(const member::FetchState& fetch) {
+  if (fetch.round && (*this)(Bug::kSkipFetch)) {
+    m_.states_.machine().state().round = *fetch.round;
+    m_.Post(member::StateFetched{{}, {}, *fetch.round});
+    return true;
+  }
+  if (fetch.round || !(*this)(Bug::kJoinAsIfAtFirst)) return false;
+  m_.Post(member::StateFetched{{}, {}, m_.state().round});
+  return true;
+}
+
+bool PlantedBugs::StageWrongly(const member::StageRows& stage) {
+  if (!(*this)(Bug::kReadyBeforeRows)) return false;
+  m_.Post(member::RowsStaged{stage.number, {}});
+  m_.After(1000 + m_.world_.dice.Below(200'000), [this, place = stage.place] {
+    m_.rows_.Load(place->own);
+    (void)m_.runner_.Reserve(Status::Ok(), *place);
+  });
+  return true;
+}
+
+bool PlantedBugs::StampWrongly(const member::SendSums& sums) {
+  if (!sums.root || sums.root->next) return false;
+  const bool again = (*this)(Bug::kStampTwice) && m_.core_.place()->start().planned;
+  if (!again && !((*this)(Bug::kStampUnasked) && m_.world_.dice.Once(50))) return false;
+  member::SendSums stamped = sums;
+  stamped.root->next = {m_.point().generation.value + (again ? 0 : 1)};
+  m_.Do(stamped);
+  return true;
+}
+
+bool PlantedBugs::PerformStateWrongly(const member::MemberAction& action) {
+  const PlantedBugs& bug = *this;
   if (std::holds_alternative<member::SetLinksAside>(action) && bug(Bug::kDropLinksOfBefore)) {
-    Perform(member::SetLinksAside{});
-    Perform(member::CloseLinksAside{});
+    m_.Do(member::SetLinksAside{});
+    m_.Do(member::CloseLinksAside{});
     return true;
   }
   if (std::holds_alternative<member::FindState>(action) && bug(Bug::kRevertAlways)) {
-    if (!agreed_.empty()) Perform(member::Revert{});
+    if (m_.states_.agreed()) m_.Do(member::Revert{});
   }
   if (std::holds_alternative<member::HoldCompared>(action) && bug(Bug::kAgreeBeforeVote)) {
-    Perform(member::HoldCompared{});
-    agreed_ = compared_;
+    m_.Do(member::HoldCompared{});
+    m_.Do(member::AgreeOnPresent{});
     return true;
   }
   if (const auto* history = std::get_if<member::ReportHistory>(&action)) {
     size_t first = history->first;
     if (bug(Bug::kTellOnlyNewHistory)) first = std::max(first, history_before_);
     if (bug(Bug::kSkipHistoryRow)) ++first;
-    if (first != history->first) {
-      Perform(member::ReportHistory{history->place, first});
-      return true;
-    }
+    if (first == history->first) return false;
+    m_.Do(member::ReportHistory{history->place, first});
+    return true;
   }
   if (const auto* end = std::get_if<member::EndRun>(&action);
       end != nullptr && end->left && bug(Bug::kLeaverDropsLinks)) {
-    Perform(member::CloseLinks{});
+    m_.Do(member::CloseLinks{});
   }
   return (std::holds_alternative<member::Revert>(action) && bug(Bug::kDoNotGoBack)) ||
          (std::holds_alternative<member::AbortRound>(action) && bug(Bug::kDoNotAbort));
 }
 
-bool SimMember::ReportWrongly(const member::MemberAction& action) {
-  const auto bug = [this](Bug b) { return world_.bugs(b); };
-  const auto* report = std::get_if<member::Report>(&action);
-  if (report == nullptr) return false;
-  if (auto* ready = std::get_if<cluster::MemberReady>(&report->message)) {
-    if (bug(Bug::kReadyOneRoundLate) && core_.phase() == Phase::kReady) {
-      hooks_.report(cluster::MemberReady{ready->job, ready->generation, ready->round + 1});
+bool PlantedBugs::ReportWrongly(const member::Report& report) {
+  const bool waits = m_.core_.phase() == member::MemberCore::Phase::kReady;
+  if (auto* ready = std::get_if<cluster::MemberReady>(&report.message); ready != nullptr && waits) {
+    if ((*this)(Bug::kReadyOneRoundLate)) {
+      m_.runner_.Report(cluster::MemberReady{ready->job, ready->generation, ready->round + 1});
       return true;
     }
-    if (bug(Bug::kBeginBeforeLevel) && core_.phase() == Phase::kReady) {
-      Perform(*report);
-      Post(member::ProceedCame{{point_.incarnation, ready->job, ready->generation, ready->round,
-                                static_cast<int32_t>(point_.member), false}});
+    if ((*this)(Bug::kBeginBeforeLevel)) {
+      m_.Do(report);
+      m_.Post(member::ProceedCame{{m_.point().incarnation, ready->job, ready->generation,
+                                   ready->round, static_cast<int32_t>(m_.point().member), false}});
       return true;
     }
   }
-  if (std::holds_alternative<cluster::LinkBroken>(report->message)) {
-    return bug(Bug::kForgetBrokenLink);
+  if (std::holds_alternative<cluster::LinkBroken>(report.message)) {
+    return (*this)(Bug::kForgetBrokenLink);
   }
-  if (std::holds_alternative<cluster::StatesDiffer>(report->message)) {
-    return bug(Bug::kForgetDivergence);
-  }
-  return false;
+  return std::holds_alternative<cluster::StatesDiffer>(report.message) &&
+         (*this)(Bug::kForgetDivergence);
 }
 
-bool SimMember::CommitWrongly() {
-  const bool gradient = std::holds_alternative<training::GradientAction>(action_);
-  if (!gradient && world_.bugs(Bug::kEvaluateOwnRows)) {
-    Reach(machine_.OnEvaluation(toy_.Stats(action_, own_sums_.back())));
+bool PlantedBugs::CommitWrongly() {
+  training::StepMachine<Real>& machine = m_.states_.machine();
+  if (!std::holds_alternative<training::GradientAction>(m_.action_)) {
+    if (!(*this)(Bug::kEvaluateOwnRows)) return false;
+    m_.Reach(machine.OnEvaluation(m_.toy_.Stats(m_.action_, m_.own_sums_.back())));
     return true;
   }
-  if (!gradient) return false;
-  if (world_.bugs(Bug::kOfferOlderState)) stale_ = training::EncodeState(machine_.state());
-  if (world_.bugs(Bug::kSwitchBeforeUpdate) && signals_->root.next && !core_.place()->root()) {
-    Reach(machine_.Resume());
+  if ((*this)(Bug::kOfferOlderState)) stale_ = training::EncodeState(machine.state());
+  if ((*this)(Bug::kSwitchBeforeUpdate) && m_.came_.signals->root.next && !m_.place_->root()) {
+    m_.Reach(machine.Resume());
     return true;
   }
-  if (!world_.bugs(Bug::kInterruptBeforeUpdate)) return false;
-  training::Action next = machine_.OnGradient(toy_.Stats(action_, totals_.back()));
+  if (!(*this)(Bug::kInterruptBeforeUpdate)) return false;
+  training::Action next = machine.OnGradient(m_.toy_.Stats(m_.action_, m_.totals_.back()));
   const auto* update = std::get_if<training::UpdateAction>(&next);
   if (update == nullptr) {
-    Reach(std::move(next));
+    m_.Reach(std::move(next));
     return true;
   }
-  After(5000, [this, u = *update] {
-    if (core_.interrupted() || !failure_.ok()) return Post(member::Failed{failure_});
-    Update(u);
+  m_.After(5000, [this, u = *update] {
+    const Status& failure = m_.arriving_.failure();
+    if (m_.core_.interrupted() || !failure.ok()) return m_.Post(member::Failed{failure});
+    m_.Reach(m_.runner_.Stepped(m_.toy_.Apply(m_.states_.machine(), u, m_.totals_)));
   });
   return true;
 }
 
-// Keeps an incomplete total with zeros in place of the missing buckets, which the step applies.
-void SimMember::TakeEarly() {
-  if (!world_.bugs(Bug::kApplyBeforeWholeTotal) || missing_ == 0) return;
-  if (totals_.back().data == nullptr) return;
-  const collective::RoundShape shape = toy_.ShapeOf(action_);
-  early_ = totals_;
-  for (size_t b = 0; b < early_.size(); ++b) {
+bool PlantedBugs::Drops(const collective::ReduceMessage& message) {
+  if (message.round <= m_.state().round) return false;
+  m_.world_.fired(Fault::kEarlyRound);
+  return (*this)(Bug::kDropEarlyMessages);
+}
+
+void PlantedBugs::TakeEarly() {
+  if (!(*this)(Bug::kApplyBeforeWholeTotal) || m_.arriving_.complete()) return;
+  if (m_.arriving_.arrived().back().data == nullptr) return;
+  const collective::RoundShape shape = m_.toy_.ShapeOf(m_.action_);
+  incomplete_ = m_.arriving_.arrived();
+  for (size_t b = 0; b < incomplete_.size(); ++b) {
     const auto size = static_cast<size_t>(shape[b].floats + 2 * shape[b].doubles);
-    if (early_[b].data == nullptr)
-      early_[b] = collective::MakePayload(AlignedVector<Real>(size, Real{0}));
+    if (incomplete_[b].data == nullptr)
+      incomplete_[b] = collective::MakePayload(AlignedVector<Real>(size, Real{0}));
   }
 }
 
-void SimMember::Forget(training::TrainingState<Real>& state) const {
-  if (world_.bugs(Bug::kForgetSlots)) {
+std::vector<collective::Payload> PlantedBugs::Early(std::vector<collective::Payload> totals) {
+  if (!incomplete_.empty()) totals = std::exchange(incomplete_, {});
+  return totals;
+}
+
+Result<std::string> PlantedBugs::Distorted(const Result<std::string>& bytes) const {
+  const bool late = (*this)(Bug::kJoinOneRoundLate) && m_.core_.joining();
+  if (!bytes.ok() || !((*this)(Bug::kForgetSlots) || (*this)(Bug::kForgetBest) || late)) {
+    return bytes;
+  }
+  training::TrainingState<Real> state = *training::DecodeState<Real>(*bytes, m_.toy_.plan());
+  if ((*this)(Bug::kForgetSlots)) {
     for (auto& slot : state.slots) std::fill(slot.begin(), slot.end(), Real{0});
   }
-  if (world_.bugs(Bug::kForgetBest)) {
+  if ((*this)(Bug::kForgetBest)) {
     state.best_parameters.clear();
     state.best_value.reset();
     state.notes = {};
     state.evaluations_without_gain = 0;
   }
-  if (world_.bugs(Bug::kJoinOneRoundLate) && core_.joining()) ++state.round;
+  if (late) ++state.round;
+  return training::EncodeState(state);
 }
 
-LeafUse SimMember::Use() const {
-  LeafUse use{own_};
-  use.in_order_of_arrival = world_.bugs(Bug::kSumInOrderOfArrival);
-  if (!moved_) return use;
-  const plan::LeafSpan before = own_before_;
-  const int32_t leaves = toy_.leaves();
-  if (world_.bugs(Bug::kSkipMovedLeaf)) {
+LeafUse PlantedBugs::Use() const {
+  const plan::LeafSpan own = m_.place_->own;
+  LeafUse use{own};
+  use.in_order_of_arrival = (*this)(Bug::kSumInOrderOfArrival);
+  if (!before_) return use;
+  const plan::LeafSpan before = before_->own;
+  const int32_t leaves = m_.toy_.leaves();
+  if ((*this)(Bug::kSkipMovedLeaf)) {
     use.rows_of = [before](int32_t l) { return l >= before.begin && l < before.end ? l : -1; };
   }
-  if (world_.bugs(Bug::kRowsOfOldOwnership)) {
-    const int32_t shift = before.begin - own_.begin;
+  if ((*this)(Bug::kRowsOfOldOwnership)) {
+    const int32_t shift = before.begin - own.begin;
     use.rows_of = [shift, leaves](int32_t l) { return std::clamp(l + shift, 0, leaves - 1); };
   }
-  if (world_.bugs(Bug::kCountMovedLeafTwice)) {
-    if (before.begin < own_.begin) use.counted_too = before.begin;
-    if (before.end > own_.end) use.counted_too = before.end - 1;
+  if ((*this)(Bug::kCountMovedLeafTwice)) {
+    if (before.begin < own.begin) use.counted_too = before.begin;
+    if (before.end > own.end) use.counted_too = before.end - 1;
   }
   return use;
 }

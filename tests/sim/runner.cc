@@ -81,8 +81,8 @@ void SimRunner::Abort() {
   aborted_ = interrupted_ = true;
   if (member_) member_->Post(member::Interrupt{});
   if (world_.bugs(Bug::kAbortedRootWrites) && member_ && step_ > 0) {
-    world_.outputs.Overwrite(
-        output_, {WeightsHash(member_->machine().state().parameters), job_, Generation{1}});
+    world_.outputs.Overwrite(output_,
+                             {WeightsHash(member_->state().parameters), job_, Generation{1}});
   }
   // The threads of a real job end soon, but not at once.
   After(100 + world_.dice.Below(50'000), [this] { Destroy(); });
@@ -131,24 +131,43 @@ void SimRunner::ProfileShard(size_t index) {
   });
 }
 
-void SimRunner::MakeMember() {
-  SimMember::Hooks hooks;
-  hooks.report = [this](cluster::FromWorker message) { Report(std::move(message)); };
-  hooks.on_step = [this](int64_t step) { step_ = step; };
-  hooks.find_state = [this](const cluster::StartTraining& order) { FindState(order); };
-  hooks.reserve_output = [this](const member::TrainingOrder& order) {
-    if (!world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, WriterOf(order));
-  };
-  hooks.checkpoint_due = [this](int64_t step) { return CheckpointDue(step); };
-  hooks.on_agreed = [this](const std::string& bytes) { Agreed(bytes); };
-  hooks.on_end = [this](const member::EndRun& end) { After(0, [this, end] { OnEnd(end); }); };
-  member_ = std::make_unique<SimMember>(world_, worker_, toy_, std::move(hooks));
-  if (proceed_) member_->Post(member::ProceedCame{*proceed_});
+void SimRunner::ReportHistory(const member::ReportHistory& action) {
+  const std::vector<spec::HistoryRow>& rows = member_->state().history;
+  for (size_t i = action.first; i < rows.size(); ++i) {
+    Report(cluster::HistoryEntry{job_, action.place->at().generation, rows[i],
+                                 static_cast<int64_t>(i)});
+  }
+}
+
+training::Action SimRunner::Stepped(training::Action next) {
+  step_ = member_->state().step;
+  if (!member_->place()->root() || !world_.dice.Once(8)) return next;
+  cluster::Progress p;
+  p.job = job_;
+  p.generation = member_->place()->at().generation;
+  p.progress.step = step_;
+  p.progress.phase = "training";
+  Report(p);
+  return next;
+}
+
+Status SimRunner::Reserve(Status loaded, const member::Place& place) {
+  if (loaded.ok() && place.root() && !world_.bugs(Bug::kReserveLate)) {
+    world_.outputs.Reserve(output_, WriterOf(place.order));
+  }
+  return loaded;
+}
+
+void SimRunner::Ended(const member::EndRun& end) {
+  After(0, [this, end] { OnEnd(end); });
 }
 
 void SimRunner::RunTraining() {
   const member::TrainingOrder& training = std::get<member::TrainingOrder>(*present_);
-  if (!member_) MakeMember();
+  if (!member_) {
+    member_ = std::make_unique<SimMember>(world_, worker_, *this, toy_);
+    if (proceed_) member_->Post(member::ProceedCame{*proceed_});
+  }
   if (training.order.reverts && training.self == 0) world_.outputs.DropUncompared(job_text_);
   over_ = false;
   member_->Post(member::TakePart{training});
@@ -158,7 +177,7 @@ void SimRunner::RunTraining() {
 // divergence, it must be a compared one. Damaged checkpoints are skipped.
 void SimRunner::FindState(const cluster::StartTraining& order) {
   if (std::exchange(found_, true) || order.generation.value == 1) return;
-  if (member_->machine().state().step > 0) return;  // it has joined by plan before
+  if (member_->state().step > 0) return;  // it has joined by plan before
   const auto& kept = world_.outputs.Checkpoints(job_text_);
   for (auto c = kept.rbegin(); c != kept.rend(); ++c) {
     if (order.reverts && !c->compared) continue;
@@ -169,7 +188,7 @@ void SimRunner::FindState(const cluster::StartTraining& order) {
     }
     world_.fired(Fault::kCheckpointUsed);
     step_ = state->step;
-    return member_->GoOnFrom(*std::move(state));
+    return member_->states().GoOnFrom(*std::move(state), true);
   }
 }
 
@@ -192,9 +211,10 @@ void SimRunner::BeforeWrite(size_t action, std::function<void()> f) {
 // Writes a checkpoint of a state that all members agree on, if one is due. Like WriteCheckpoint of
 // bundle/checkpoint_store.cc, it writes a hidden file, renames it, and removes older checkpoints.
 // On a full disk the write fails, and the training continues.
-void SimRunner::Agreed(std::string bytes) {
-  const int64_t step = member_->machine().state().step;
+void SimRunner::Agreed(const training::TrainingState<Real>& state) {
+  const int64_t step = member_->state().step;
   if (!CheckpointDue(step)) return;
+  std::string bytes = training::EncodeState(state);
   checkpoint_step_ = step;
   writing_ = true;
   const bool half = world_.Strikes(Fault::kCheckpointHalfWritten);
@@ -218,9 +238,11 @@ void SimRunner::Keep(cluster::JobPoint at, bool reverts) {
   if (member_) member_->Post(member::Interrupt{});
   cluster::StateKept kept{at.job, at.generation, 0, {}, {}};
   std::string bytes;
-  if (member_ && member_->differs()) reverts = true;
-  if (member_)
-    bytes = reverts ? member_->agreed() : training::EncodeState(member_->machine().state());
+  if (member_ && member_->core().differs()) reverts = true;
+  if (member_ && !reverts) bytes = training::EncodeState(member_->state());
+  if (member_ && reverts && member_->states().agreed()) {
+    bytes = training::EncodeState(*member_->states().agreed());
+  }
   if (!bytes.empty()) kept.step = training::DecodeState<Real>(bytes, toy_.plan())->step;
   if (kept.step > 0) kept.path = output_;
   const int64_t us = 500 + world_.dice.Below(20'000);
@@ -265,7 +287,7 @@ void SimRunner::Commit() {
 void SimRunner::BeginCommit() {
   const bundle::WriterName writer = WriterOf(end_.place->order);
   if (world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, writer);
-  bundle_ = {WeightsHash(member_->machine().state().parameters), job_, writer.generation};
+  bundle_ = {WeightsHash(member_->state().parameters), job_, writer.generation};
   commit_.emplace(writer);
   committed_ = {};
   CommitStep();
@@ -296,8 +318,9 @@ void SimRunner::Committed() {
     return Idle();
   }
   cluster::JobDone done{job_, end_.place->at().generation, {}};
-  done.result.steps = member_->finish().steps;
-  done.result.epochs = member_->finish().epochs;
+  const auto& finish = std::get<training::FinishAction>(member_->action());
+  done.result.steps = finish.steps;
+  done.result.epochs = finish.epochs;
   done.result.rows_per_epoch = toy_.plan().train_rows;
   done.result.weights_sha256 = bundle_.hash;
   Report(std::move(done));

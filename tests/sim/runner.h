@@ -42,6 +42,22 @@ class SimRunner {
   int64_t step() const { return step_; }
   bool over() const { return over_; }
   SimMember* member() { return member_.get(); }
+
+  // Calls of the member.
+  void Report(cluster::FromWorker message);
+  void ReportHistory(const member::ReportHistory& action);
+  // The member applied an update. Returns `next`, its next action.
+  training::Action Stepped(training::Action next);
+  // Finds the state of a member before a generation that all members begin together.
+  void FindState(const cluster::StartTraining& order);
+  // Reserves the output if the rows of a root are loaded. Returns `loaded`.
+  Status Reserve(Status loaded, const member::Place& place);
+  // At the root: returns whether to write the state after `step` steps soon.
+  bool CheckpointDue(int64_t step);
+  // All members have this state.
+  void Agreed(const training::TrainingState<Real>& state);
+  void Ended(const member::EndRun& end);
+
   // Closes the member's links and drops all events.
   void Destroy();
 
@@ -53,10 +69,6 @@ class SimRunner {
   void Wake();
   void ProfileShard(size_t index);
   void RunTraining();
-  void MakeMember();
-  void FindState(const cluster::StartTraining& order);
-  bool CheckpointDue(int64_t step);
-  void Agreed(std::string bytes);
   void BeforeWrite(size_t action, std::function<void()> f);
   void OnEnd(const member::EndRun& end);
   bundle::WriterName WriterOf(const member::TrainingOrder& order) const;
@@ -65,7 +77,6 @@ class SimRunner {
   void CommitStep();
   void Committed();
   void Idle();
-  void Report(cluster::FromWorker message);
   void After(int64_t us, std::function<void()> f);
 
   World& world_;

@@ -126,7 +126,7 @@ TEST_CASE("a job that yields during a rollback keeps the agreed state") {
   // One member of the younger job is taken out and two wait. The older job needs two workers.
   world.checks.Corrupted(world.worker(youngers[0]).runner()->member()->point());
   int64_t tries = 0;
-  while (!world.worker(youngers[0]).runner()->member()->FlipBit() && ++tries < 1000) {
+  while (!world.FlipBit(*world.worker(youngers[0]).runner()->member()) && ++tries < 1000) {
     REQUIRE(world.RunFor(kSecond / 1000));
   }
   while (state(younger) != spec::JobState::kRecovering && ++tries < 60'000) {
@@ -172,7 +172,8 @@ std::vector<int32_t> LeavesOf(World& world, size_t workers) {
   for (size_t i = 0; i < workers; ++i) {
     SimRunner* runner = world.worker(i).runner();
     const SimMember* member = runner == nullptr ? nullptr : runner->member();
-    leaves.push_back(member == nullptr ? 0 : member->own().end - member->own().begin);
+    const bool placed = member != nullptr && member->place();
+    leaves.push_back(placed ? member->place()->own_leaves() : 0);
   }
   return leaves;
 }

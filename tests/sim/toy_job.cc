@@ -9,7 +9,6 @@
 #include "src/base/checksum.h"
 #include "src/base/random.h"
 #include "src/model/arithmetic.h"
-#include "src/model/optimizer.h"
 #include "src/training/state_codec.h"
 #include "src/training/update.h"
 
@@ -344,21 +343,16 @@ double ToyJob::AllLeaves() const {
 training::Action ToyJob::Apply(training::StepMachine<Real>& machine,
                                const training::UpdateAction& update,
                                const std::vector<collective::Payload>& totals) const {
-  const auto total = [&](size_t c) {
-    return reinterpret_cast<const Real*>(totals[static_cast<size_t>(table_.bucket_of[c])].data) +
-           table_.offset_of[c];
+  const auto total = [&](int64_t c) {
+    const auto chunk = static_cast<size_t>(c);
+    const auto bucket = static_cast<size_t>(table_.bucket_of[chunk]);
+    return reinterpret_cast<const Real*>(totals[bucket].data) + table_.offset_of[chunk];
   };
-  training::TrainingState<Real>& state = machine.state();
-  double norm_squared = 0;
-  for (size_t c = 0; c < chunks_.size(); ++c) {
-    training::AccumulateChunk(update, chunks_[c], total(c), state);
-    if (plan_.train.clip_norm == 0) continue;
-    norm_squared += model::SquaredNorm<Real>(
-        chunks_[c], training::UpdateGradient(chunks_[c], total(c), state), update.inverse_weight);
-  }
-  const double clip_scale = model::ClipScale(norm_squared, plan_.train.clip_norm);
-  for (size_t c = 0; c < chunks_.size() && update.apply; ++c) {
-    training::ApplyChunk(plan_, update, chunks_[c], total(c), clip_scale, state);
+  const model::ForEach each = [](int64_t n, const auto& body) {
+    for (int64_t i = 0; i < n; ++i) body(i);
+  };
+  if (!training::PerformUpdate<Real>(plan_, update, chunks_, total, each, machine.state())) {
+    return machine.OnNonfiniteGradient();
   }
   return machine.OnUpdated();
 }

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -46,6 +47,9 @@ struct LeafUse {
   bool plain() const { return !rows_of && counted_too < 0 && !in_order_of_arrival; }
 };
 
+// Steps between two comparisons of the members' states.
+inline constexpr int64_t kAgreementSteps = 4;
+
 class ToyJob {
  public:
   static constexpr int kKinds = 4;
@@ -56,6 +60,7 @@ class ToyJob {
   int kind() const { return kind_; }
   int32_t leaves() const { return leaves_; }
   const training::TrainingPlan& plan() const { return plan_; }
+  member::MemberCoreOptions member_options() const;
   std::shared_ptr<const spec::InputPlan> input() const { return input_; }
   // Returns the profile of one shard.
   spec::ShardProfile Profile(int32_t shard) const;
@@ -71,9 +76,10 @@ class ToyJob {
   // members has room only for the root's.
   void Say(const training::Action& action, const member::SendSums& signals, int32_t self,
            Contribution& sums) const;
-  // Reads the signals of all members from the total.
-  training::StepSignals Heard(const training::Action& action, const collective::Payload& last,
-                              int64_t members) const;
+  // Reads the signals of all members from the total. None: an evaluation has no signals.
+  std::optional<training::StepSignals> Heard(const training::Action& action,
+                                             const collective::Payload& last,
+                                             int64_t members) const;
   // Returns the marks in the last bucket.
   const double* Marks(const training::Action& action, const collective::Payload& last) const;
   double AllLeaves() const;

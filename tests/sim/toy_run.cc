@@ -6,6 +6,7 @@
 #include "src/base/check.h"
 #include "src/base/checksum.h"
 #include "src/base/random.h"
+#include "src/member/round.h"
 #include "src/training/state_codec.h"
 #include "tests/sim/toy_job.h"
 
@@ -37,12 +38,23 @@ void ToyJob::Say(const training::Action& action, const member::SendSums& signals
   sums.back() = std::move(copy).Freeze();
 }
 
-training::StepSignals ToyJob::Heard(const training::Action& action, const collective::Payload& last,
-                                    int64_t members) const {
+std::optional<training::StepSignals> ToyJob::Heard(const training::Action& action,
+                                                   const collective::Payload& last,
+                                                   int64_t members) const {
+  if (!std::holds_alternative<training::GradientAction>(action)) return std::nullopt;
   const double* extras =
       Marks(action, last) - NumbersSize(action) + StatsSize(action) - training::kStepExtras;
   const int64_t heard = members <= members_heard_ ? members : 0;
   return training::DecodeSignals({extras, static_cast<size_t>(training::SignalNumbers(heard))});
+}
+
+member::MemberCoreOptions ToyJob::member_options() const {
+  member::MemberCoreOptions options;
+  options.leaves = leaves_;
+  options.agreement_steps = kAgreementSteps;
+  options.pace_steps = 4;
+  options.plan_tree = SharedTree;
+  return options;
 }
 
 void ToyJob::RunAlone() {
@@ -58,14 +70,9 @@ void ToyJob::RunAlone() {
     const double* marks = Marks(action, totals.back());
     rows_in_[RoundName(action)] = {marks[kMarkRows], marks[kMarkNames]};
     const std::vector<double> stats = Stats(action, totals.back());
-    if (std::holds_alternative<training::EvaluateAction>(action)) {
-      action = machine.OnEvaluation(stats);
-      continue;
-    }
-    action = machine.OnGradient(stats);
-    if (const auto* update = std::get_if<training::UpdateAction>(&action)) {
-      action = Apply(machine, *update, totals);
-    }
+    action = member::CommitRound(machine, action, stats.data(), [&](const auto& update) {
+      return Apply(machine, update, totals);
+    });
     ESPALIER_CHECK(!std::holds_alternative<training::FailAction>(action), "a toy job fails");
   }
   last_round_ = machine.state().round;

@@ -71,11 +71,25 @@ void SimWorker::After(int64_t us, std::function<void()> f) {
   world_.queue.After(us, [this, f = std::move(f)] { Do(f); });
 }
 
-int64_t SimWorker::ComputeUs() { return 2 * slow_ * world_.ComputeUs(); }
+int64_t SimWorker::ComputeUs(int32_t leaves, int32_t of) {
+  return std::max<int64_t>(1, 2 * slow_ * world_.ComputeUs() * leaves / of);
+}
 
-bool SimWorker::Boundary() {
+std::vector<std::pair<int64_t, uint32_t>> SimWorker::BucketTimes(size_t buckets, int64_t us) {
+  const bool reversed = world_.dice.Once(4);
+  std::vector<std::pair<int64_t, uint32_t>> times;
+  for (size_t i = 0; i < buckets; ++i) {
+    const size_t bucket = reversed ? buckets - 1 - i : i;
+    times.emplace_back(us * static_cast<int64_t>(i + 1), static_cast<uint32_t>(bucket));
+  }
+  return times;
+}
+
+bool SimWorker::Boundary(bool switches) {
   if (!alive_) return true;
-  if (!world_.Strikes(Fault::kCrashAtBoundary)) return false;
+  const bool strikes = world_.Strikes(Fault::kCrashAtBoundary) ||
+                       (switches && world_.Strikes(Fault::kRootLostAtSwitch));
+  if (!strikes) return false;
   Crash(true);
   return true;
 }
@@ -227,12 +241,12 @@ void SimWorker::Perform(const cluster::WorkerLog& action) {
 void SimWorker::Crash(bool noticed) {
   if (!alive_) return;
   world_.Say([&] { return "worker " + std::to_string(id_) + " dies"; });
-  if (in_recovery() && runner_->member() != nullptr && runner_->member()->recovering()) {
+  if (in_recovery() && runner_->member() && Recovers(runner_->member()->core())) {
     world_.fired(Fault::kLossDuringRecovery);
   }
   if (joining()) {
     world_.fired(Fault::kJoinerLost);
-  } else if (runner_ != nullptr && runner_->member() && runner_->member()->preparing()) {
+  } else if (runner_ != nullptr && runner_->member() && runner_->member()->core().staging()) {
     world_.fired(Fault::kPreparerLost);
   } else if (leaving_ && at().job) {
     world_.fired(Fault::kLeaverLost);

@@ -27,6 +27,12 @@ struct SimDisk {
   bool full = false;
 };
 
+// Returns whether a member has not begun to train with the others.
+inline bool Recovers(const member::MemberCore& core) {
+  using Phase = member::MemberCore::Phase;
+  return core.phase() >= Phase::kFinding && core.phase() <= Phase::kReady;
+}
+
 class SimWorker {
  public:
   SimWorker(World& world, int id, int host);
@@ -50,14 +56,21 @@ class SimWorker {
   // Does the same, but also runs `f` if the process is dead.
   void DoAlways(std::function<void()> f);
   void After(int64_t us, std::function<void()> f);
-  // May kill the process at this moment. Returns whether it is dead.
-  bool Boundary();
-  int64_t ComputeUs();
+  // May kill the process at this moment. Returns whether it is dead. `switches`: it is the root,
+  // and has stamped the end of its generation.
+  bool Boundary(bool switches = false);
+  // Returns the time in which the threads compute a part of these leaves.
+  int64_t ComputeUs(int32_t leaves, int32_t of);
+  // Returns the buckets of a member's sums with the times at which the threads finish them, one
+  // after another. Each takes `us`.
+  std::vector<std::pair<int64_t, uint32_t>> BucketTimes(size_t buckets, int64_t us);
   std::string address() const { return "w" + std::to_string(id_); }
   std::string name() const { return "host-" + std::to_string(host_) + ":" + std::to_string(id_); }
   // Returns its part in a planned change, to count the loss.
   bool leaving() const { return leaving_; }
-  bool joining() const { return runner_ && runner_->member() && runner_->member()->joining(); }
+  bool joining() const {
+    return runner_ && runner_->member() && runner_->member()->core().joining();
+  }
   // Delivers SIGTERM.
   void Terminate();
 

@@ -34,6 +34,8 @@
 
 namespace espalier::sim {
 
+class SimMember;
+
 inline constexpr int kCoordinatorHost = 0;
 
 struct WorldOptions {
@@ -99,6 +101,8 @@ class World {
   bool keeps_checkpoints() const { return checkpoints_; }
   // Pauses a worker for longer than the liveness limit, then resumes it.
   void PauseLong(SimWorker& worker);
+  // Flips one bit of a parameter, like faulty memory. Returns false if it cannot at this moment.
+  bool FlipBit(SimMember& member);
 
   const WorldOptions options;
   Queue queue;
