@@ -456,6 +456,27 @@ class ModelTest(unittest.TestCase):
             when = np.array(["2024-02-29T10"], "datetime64[h]").astype("datetime64[%s]" % unit)
             np.testing.assert_array_equal(hours.predict({"at": when}), [code], err_msg=unit)
 
+    def test_each_member_of_a_plain_feature_is_checked(self):
+        plain = {"name": "x0", "shift": 1, "factor": 2.5, "null_value": 0, "null_indicator": False,
+                 "codes": 0, "embedding": 0, "hashed": False, "vocabulary": [],
+                 "smooth_clip": False, "bin_edges": []}
+        tensors = {"layers.0.weight": np.array([[1.0]]), "layers.0.bias": np.array([0.0])}
+
+        def loaded(feature):
+            return self.load(bundles.document(
+                1, {"task": "regression", "hidden": []}, features=[feature],
+                targets=[{"name": "y", "shift": 0, "factor": 1}]), tensors)
+        self.assertEqual(loaded(plain).predict([[3]]), [5])
+        for name, wrong in (("name", 5), ("shift", "1"), ("factor", True), ("null_value", None),
+                            ("null_indicator", 0), ("codes", False), ("codes", ""),
+                            ("embedding", 0.0), ("hashed", 0), ("vocabulary", {}),
+                            ("smooth_clip", "no"), ("bin_edges", ""), ("bin_edges", [1, 2])):
+            with self.assertRaisesRegex(espalier.BadInputError,
+                                        r"preprocessing\.features\[0\]\.\w+: expected"):
+                loaded(dict(plain, **{name: wrong}))
+        with self.assertRaisesRegex(espalier.UnimplementedError, r"features\[0\]\.more: "):
+            loaded(dict(plain, more=1))
+
     def test_a_wide_model_is_loaded_in_time(self):
         width = 1 << 16
         doc = bundles.document(width, {"hidden": [], "task": "regression"},

@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
 import os
+import sys
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -49,18 +51,29 @@ def _wrong(path: str, expected: str) -> BadInputError:
 
 
 class Node:
-    """A JSON value and its path."""
+    """A JSON value and its path. The path is text only in errors, because a wide model has millions
+    of values."""
 
-    def __init__(self, value: Any, path: str) -> None:
-        self.value, self.path = value, path
+    __slots__ = ("value", "_above", "_name")
+
+    def __init__(self, value: Any, above: Optional[Node] = None,
+                 name: Union[str, int] = "") -> None:
+        """`name`: the name or the position of the value in `above`."""
+        self.value, self._above, self._name = value, above, name
+
+    @property
+    def path(self) -> str:
+        above = self._above.path if self._above else ""
+        if isinstance(self._name, int):
+            return "%s[%d]" % (above, self._name)
+        return "%s.%s" % (above, self._name) if above else self._name
 
     def __getitem__(self, name: str) -> Node:
         if not isinstance(self.value, dict):
             raise _wrong(self.path or "the file", "an object")
-        path = "%s.%s" % (self.path, name) if self.path else name
         if name not in self.value:
-            raise _wrong(path, "a value, found none")
-        return Node(self.value[name], path)
+            raise _wrong(Node(None, self, name).path, "a value, found none")
+        return Node(self.value[name], self, name)
 
     def get(self, name: str) -> Optional[Node]:
         """Returns None if the member is absent or null."""
@@ -83,10 +96,10 @@ class Node:
                     hint="Install a client of the version that wrote the model, or score with "
                          "`espalier predict`.")
 
-    def items(self, limit: int) -> List[Node]:
+    def items(self, limit: int) -> Sequence[Node]:
         if not isinstance(self.value, list) or len(self.value) > limit:
             raise _wrong(self.path, "a list of at most %d" % limit)
-        return [Node(v, "%s[%d]" % (self.path, i)) for i, v in enumerate(self.value)]
+        return _Items(self, self.value)
 
     def number(self) -> float:
         v = self.value
@@ -127,7 +140,7 @@ class Node:
             return self["kind"].one_of(words)
         if len(self.value) != 1:
             raise _wrong(self.path, "one of " + ", ".join(words))
-        return Node(next(iter(self.value)), self.path).one_of(words)
+        return Node(next(iter(self.value)), self._above, self._name).one_of(words)
 
     def one_of(self, words: Sequence[str]) -> str:
         if self.value in words and isinstance(self.value, str):
@@ -137,6 +150,24 @@ class Node:
         raise UnimplementedError("%s: %s: found '%s', which the Python client %s does not know; "
                                  "known are %s" % (MODEL_FILE, self.path, self.value[:80],
                                                    __version__, ", ".join(words)))
+
+
+class _Items(Sequence[Node]):
+    """Elements of a list. A Node is made for each when it is needed."""
+
+    __slots__ = ("_above", "_values")
+
+    def __init__(self, above: Node, values: Sequence[Any]) -> None:
+        self._above, self._values = above, values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, at: Any) -> Any:
+        return Node(self._values[at], self._above, at)
+
+    def __iter__(self) -> Iterator[Node]:
+        return (Node(value, self._above, i) for i, value in enumerate(self._values))
 
 
 def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
@@ -172,8 +203,7 @@ class Layer:
     residual: bool
 
 
-@dataclass(frozen=True)
-class Feature:
+class Feature(NamedTuple):
     """Fitted preprocessing of a feature: (x - shift) * factor, after nulls are replaced. A feature
     with codes is a category, and its code selects a row of a table."""
 
@@ -204,7 +234,7 @@ class Document:
     feature_spec: Node  # spec.data.features
     null_values: Tuple[Label, ...]  # spec.data.null_values
     schema: Node
-    rules: List[Node]  # one per feature, or none
+    rules: Sequence[Node]  # one per feature, or none
     thresholds: Tuple[float, ...]  # one per class, or none
     # (true class, predicted class, cost) of model.costs, by position
     costs: Tuple[Tuple[int, int, float], ...]
@@ -241,7 +271,7 @@ def parse_document(raw: bytes) -> Document:
     """Raises BadInputError for malformed content, FailedPreconditionError for another format, and
     UnimplementedError for content that this version does not know."""
     value = parse_json(raw, MODEL_FILE)
-    root = Node(value, "")
+    root = Node(value)
     if not isinstance(value, dict):
         raise BadInputError("%s: found no JSON object" % MODEL_FILE)
     if value.get("format") not in _FORMATS:
@@ -297,9 +327,39 @@ def parse_document(raw: bytes) -> Document:
         constant=bool(ensemble and ensemble["constant"].flag()))
 
 
+_FEATURE_KEYS = ("name", "shift", "factor", "null_value", "null_indicator", "codes", "embedding",
+                 "hashed", "vocabulary", "smooth_clip", "bin_edges")
+_members = operator.itemgetter(*_FEATURE_KEYS)
+_NUMBERS = (int, float)
+_MAX = sys.float_info.max
+
+
+def _plain_feature(value: Any) -> Optional[Feature]:
+    """Returns a number without settings, of which a wide model has many. None: another feature, or
+    a wrong one."""
+    if type(value) is not dict or len(value) != len(_FEATURE_KEYS):
+        return None
+    try:
+        (name, shift, factor, null_value, indicator, codes, embedding, hashed, vocabulary, clip,
+         edges) = _members(value)
+    except KeyError:
+        return None
+    if type(name) is str and type(shift) in _NUMBERS and -_MAX <= shift <= _MAX and \
+            type(factor) in _NUMBERS and -_MAX <= factor <= _MAX and \
+            type(null_value) in _NUMBERS and -_MAX <= null_value <= _MAX and \
+            indicator is False and hashed is False and clip is False and \
+            type(codes) is int and type(embedding) is int and codes == 0 == embedding and \
+            vocabulary == [] == edges:
+        return Feature(name, float(shift), float(factor), float(null_value), False, 0, 0, False,
+                       (), False, ())
+    return None
+
+
 def _feature(node: Node) -> Feature:
-    node.only(("name", "shift", "factor", "null_value", "null_indicator", "codes", "embedding",
-               "hashed", "vocabulary", "smooth_clip", "bin_edges"), "kind of preprocessing")
+    plain = _plain_feature(node.value)
+    if plain is not None:
+        return plain
+    node.only(_FEATURE_KEYS, "kind of preprocessing")
     name = node["name"].label()
     vocabulary = node.get("vocabulary")
     flag = {k: bool(node.get(k) and node[k].flag())

@@ -7,8 +7,7 @@ message, and never skips it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ _ENTRIES_SHARE = 16  # Entries need at most one number in 16 to be nonzero
 _TYPES = ("numeric", "boolean", "date", "categorical")
 
 
-@dataclass(frozen=True)
-class _Made:
+class _Made(NamedTuple):
     """A feature, the column that it is made from, and its decoder; None: the column's number
     itself."""
 
@@ -53,10 +51,11 @@ class Preprocessing:
         self._made: List[_Made] = []
         rules = Rules(document.null_values)
         self._null_numbers = rules.numbers
+        decoders = _Decoders(document, rules)
         for i, feature in enumerate(document.features):
             name = feature.name if columns is None else columns[i]
             place = places.setdefault(name, len(places))
-            decode, nulls = _decoder(document, feature, i, rules)
+            decode, nulls = decoders.of(feature, i)
             self._made.append(_Made(feature, place if columns else i, decode, nulls))
         self.names = tuple(places)
         self.texts = frozenset(self.names[m.column] for m in self._made if m.decode is not None)
@@ -229,39 +228,59 @@ def _columns_of(document: Document, names: List[str]) -> Optional[List[str]]:
     return [names[p.whole(0, len(names) - 1)] for p in places]
 
 
-def _group(document: Document, rule: Node) -> Optional[Node]:
-    groups = document.feature_spec["groups"].items(_LARGEST_LIST)
-    number = rule["group"].whole(-1, len(groups) - 1)
-    return None if number < 0 else groups[number]
+_Decoder = Tuple[Optional[Callable[[Any], Any]], str]
 
 
-def _decoder(document: Document, feature: Feature, number: int,
-             rules: Rules) -> Tuple[Optional[Callable[[Any], Any]], str]:
-    """Returns (function from a value to the feature's number or code, meaning of null)."""
-    nulls = document.feature_spec["nulls"].choice(("fail", "mean", "median", "constant", "drop"))
-    if not document.rules:
-        return None, nulls
-    rule = document.rules[number]
-    kind = rule["type"].one_of(_TYPES)
-    group = _group(document, rule)
-    own = group.get("nulls") if group else None
-    if own:
-        nulls = own.choice(("fail", "mean", "median", "constant", "drop", "category"))
-    if kind == "categorical":
+class _Decoders:
+    """Makes the decoders of features. Features that are not categories share those with the same
+    rule, because a wide model has many."""
+
+    def __init__(self, document: Document, rules: Rules) -> None:
+        self._document, self._rules = document, rules
+        self._nulls = document.feature_spec["nulls"].choice(
+            ("fail", "mean", "median", "constant", "drop"))
+        self._groups = document.feature_spec["groups"].items(_LARGEST_LIST) \
+            if document.rules else []
+        self._known: Dict[Any, _Decoder] = {}
+
+    def of(self, feature: Feature, number: int) -> _Decoder:
+        """Returns (function from a value to the feature's number or code, meaning of null)."""
+        if not self._document.rules:
+            return None, self._nulls
+        rule = self._document.rules[number]
+        kind = rule["type"].one_of(_TYPES)
+        place = rule["group"].whole(-1, len(self._groups) - 1)
+        group = None if place < 0 else self._groups[place]
+        if kind == "categorical":
+            return self._of_category(feature, group)
+        part = rule["part"].text() if kind == "date" else ""
+        if (kind, place, part) not in self._known:
+            self._known[kind, place, part] = self._of_number(kind, group, rule)
+        return self._known[kind, place, part]
+
+    def _nulls_of(self, group: Optional[Node], default: str) -> str:
+        own = group.get("nulls") if group else None
+        return own.choice(("fail", "mean", "median", "constant", "drop", "category")) if own else \
+            default
+
+    def _of_category(self, feature: Feature, group: Optional[Node]) -> _Decoder:
+        nulls = self._nulls_of(group, "category")
         vocabulary = None if feature.hashed else list(feature.vocabulary)
-        if not own:
-            nulls = "category"
-        return _category(Categories(vocabulary, feature.codes, rules), nulls, rules), nulls
-    if kind == "boolean":
-        return (lambda value: boolean(value, rules)), nulls
-    if kind == "date":
-        written = (group.get("date_format") if group else None) or \
-            document.feature_spec.get("date_format")
-        return date_part(rule["part"].one_of(("year", "month", "day", "weekday", "yearday", "hour",
-                                              "minute", "second", "epoch")),
-                         written.text() if written else "", rules), nulls
-    log = group is not None and group["log1p"].flag()
-    return ((lambda value: logarithm(value, rules)) if log else None), nulls
+        return _category(Categories(vocabulary, feature.codes, self._rules), nulls,
+                         self._rules), nulls
+
+    def _of_number(self, kind: str, group: Optional[Node], rule: Node) -> _Decoder:
+        nulls, rules = self._nulls_of(group, self._nulls), self._rules
+        if kind == "boolean":
+            return (lambda value: boolean(value, rules)), nulls
+        if kind == "date":
+            written = (group.get("date_format") if group else None) or \
+                self._document.feature_spec.get("date_format")
+            part = rule["part"].one_of(("year", "month", "day", "weekday", "yearday", "hour",
+                                        "minute", "second", "epoch"))
+            return date_part(part, written.text() if written else "", rules), nulls
+        log = group is not None and group["log1p"].flag()
+        return ((lambda value: logarithm(value, rules)) if log else None), nulls
 
 
 def _category(categories: Categories, nulls: str, rules: Rules) -> Callable[[Any], Any]:
