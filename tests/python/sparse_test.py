@@ -71,7 +71,7 @@ class SparseTest(unittest.TestCase):
         np.testing.assert_array_equal(model.predict(matrix), model.predict(matrix.toarray()))
         self.assertEqual(matrix.nnz, 3)  # the caller's matrix stays as it was
 
-    def test_categories_are_found_beside_numbers(self):
+    def test_categories_are_found_next_to_numbers(self):
         model = self.model(6, coded=2)
         dense = self.rows(20, 6, 0.5)
         dense[:, 4:] = np.arange(40).reshape(20, 2) % 4

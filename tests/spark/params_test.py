@@ -233,7 +233,7 @@ class ParamsTest(daemons.EspalierTest):
         with self.assertRaisesRegex(TypeError, "no Param 'maxItr'; did you mean 'maxIter'?"):
             EspalierClassifier(maxItr=3)
 
-    def test_errors_have_params_and_the_frame_in_place_of_keys_and_files(self):
+    def test_errors_name_params_and_the_frame(self):
         own = {"train": {"optimizer": {"adam": {"beta1": 2}}, "schedule": "cosin"}}
         says = Translation({"train.clip_norm": "clipNorm", "train.optimizer.*.beta1": "beta1"}, own,
                            "/w/x-1", ("compat.sparktorch", "SparkTorch's Params")).text

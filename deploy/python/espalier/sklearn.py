@@ -75,7 +75,7 @@ class _Columns:
     """Columns of the table that an estimator is trained on.
 
     Attributes:
-        names: names in the table, by position; None: an array, whose rows are vectors.
+        names: names in the table, by position; None: an array; its rows are vectors.
         kinds: types of the columns of a frame.
     """
 

@@ -175,7 +175,7 @@ def _scorer(digest: str, bundle: Any, names: Sequence[str], rest: Optional[str],
 
 @dataclasses.dataclass(frozen=True)
 class FitResult(JobResult):
-    """Result of a fit: a JobResult whose model is that of the fit.
+    """Result of a fit: a JobResult with the model of the fit.
 
     Attributes:
         bundle: path of the bundle, as the workers see it; "" if the fit has no ``output``.

@@ -21,7 +21,7 @@ __all__: List[str] = ["MultilayerPerceptronClassifier"]
 
 # Params that `layers` and `solver` already define.
 _OTHERS = ("hiddenLayers", "activation", "dropout", "loss", "optimizer", "batchSize", "warmStart")
-# Weight of a row that stands for a class without rows. Sums of other weights do not change by it.
+# Weight of the row that is added for a class without rows. It changes no sum of other weights.
 _NO_WEIGHT = 1e-300
 _CLASSES_MAX = 10_000
 
