@@ -241,10 +241,12 @@ FeatureDraft DraftFeatures(const TableLook& look, size_t label) {
     const auto* undecided = std::get_if<data::Undecided>(&judgement);
     if (undecided == nullptr) continue;
     const std::string column = Reference(look, c);
-    if (undecided->why == data::Undecided::Why::kDateFormat &&
+    const bool clock = undecided->why == data::Undecided::Why::kTimeOfDay;
+    if ((clock || undecided->why == data::Undecided::Why::kDateFormat) &&
         undecided->date_formats.size() == 1) {
       draft.groups.push_back("{columns: " + column + ", type: date, date_format: " +
-                             Quote(undecided->date_formats.front()) + "}");
+                             Quote(undecided->date_formats.front()) +
+                             (clock ? ", parts: [epoch]}" : "}"));
       continue;
     }
     draft.excluded.push_back(column);

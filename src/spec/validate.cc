@@ -72,8 +72,9 @@ void CheckColumns(Findings& f, const DataSpec& data, const std::string& path,
   }
 }
 
-// Checks that the format consists of the directives of data/features/dates.h.
-void CheckDateFormat(Findings& f, const std::string& path, const std::string& format) {
+// Checks that the format consists of the directives of data/features/dates.h. `clock`: a time
+// without a day is enough.
+void CheckDateFormat(Findings& f, const std::string& path, const std::string& format, bool clock) {
   if (format.empty() || format == "auto") return;
   const std::string expected =
       "a format such as '%d/%m/%Y %H:%M', of %Y %y %m %d %j %b %B %H %I %M %S %f %p %z %Z %a %A %F "
@@ -87,8 +88,10 @@ void CheckDateFormat(Findings& f, const std::string& path, const std::string& fo
             std::string("YymdjbBHIMSfpzZaAFT%").find(directive) != std::string::npos;
     seen += directive;
   }
-  const bool year = seen.find_first_of("YyF") != std::string::npos;
-  f.Expect(known && year, path, Quoted(format), year ? expected : expected + ", with a year");
+  const auto has = [&](const char* any) { return seen.find_first_of(any) != std::string::npos; };
+  const bool complete = has("YyF") || (clock && has("HIT") && !has("mdjbB"));
+  const std::string missing = clock ? ", with a year, or with a time alone" : ", with a year";
+  f.Expect(known && complete, path, Quoted(format), complete ? expected : expected + missing);
 }
 
 void CheckEncoding(Findings& f, const std::string& path, const CategoryOptions& options) {
@@ -125,7 +128,7 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
   f.Expect(!group.null_indicator || FillsNulls(nulls.kind), path + ".null_indicator",
            std::string("true with `nulls: ") + NameOf(nulls.kind) + "`",
            "`nulls: mean`, `median` or `{constant: 0}`, so that rows with nulls are kept");
-  CheckDateFormat(f, path + ".date_format", group.date_format);
+  CheckDateFormat(f, path + ".date_format", group.date_format, true);
   f.Expect(group.type != FeatureType::kDate || !group.parts.empty(), path + ".parts", "none",
            "at least one, such as year");
   for (const DatePart part : group.parts) {
@@ -174,7 +177,7 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
   const FeatureSpec& features = data.features;
   CheckColumns(f, data, "data.features.columns", features.columns);
   CheckExcluded(f, features.exclude);
-  CheckDateFormat(f, "data.features.date_format", features.date_format);
+  CheckDateFormat(f, "data.features.date_format", features.date_format, false);
   CheckScale(f, "data.features.scale", features.scale);
   CheckNulls(f, "data.features.nulls", features.nulls);
   f.Expect(features.nulls.kind != NullKind::kCategory, "data.features.nulls", "category",

@@ -170,6 +170,13 @@ TEST_CASE("delimiter, decimal comma and a header of numbers are found") {
              Catch::Contains("csv: {header: false}\n  label: 2\n"));
 }
 
+TEST_CASE("times of day are drafted as seconds since midnight") {
+  TableDirectory directory;
+  directory.Write("t.csv", "at,y", [](int i) { return N(i % 14 + 10) + ":45," + N(i % 2); });
+  CHECK_THAT(directory.Draft("t.csv", "y").yaml,
+             Catch::Contains("{columns: at, type: date, date_format: \"%H:%M\", parts: [epoch]}"));
+}
+
 TEST_CASE("a column that needs a decision is left out with the reason") {
   TableDirectory directory;
   directory.Write("t.csv", "when,day,rate,y", [](int i) {

@@ -20,7 +20,7 @@ Strings Repeated(int64_t count, const std::function<std::string(int64_t)>& value
 std::string WordOf(Undecided::Why why) {
   constexpr const char* kWords[] = {"decimal comma", "thousands", "either comma", "written",
                                     "date format",   "zone",      "date",         "blanks",
-                                    "point",         "date form"};
+                                    "point",         "date form", "time of day"};
   return std::string("undecided: ") + kWords[static_cast<int>(why)];
 }
 
@@ -194,6 +194,33 @@ TEST_CASE("dates that no format reads are not categories") {
   for (const char* text : {"3 Series 2019", "May", "setter 12", "Street 29, 2024", "v1.2.2024a"}) {
     INFO(text);
     CHECK(Judged({text, "x"}) == "categorical");
+  }
+}
+
+TEST_CASE("times of day need a group of dates") {
+  for (const auto& [text, format] :
+       {std::pair{"13:45", "%H:%M"}, std::pair{"9:05:10", "%H:%M:%S"},
+        std::pair{"13:45:10.25", "%H:%M:%S.%f"}, std::pair{"1:45 PM", "%I:%M %p"},
+        std::pair{"1:45pm", "%I:%M%p"}, std::pair{"5 am", "%I %p"},
+        std::pair{"13:45:10Z", "%H:%M:%S%z"}, std::pair{"13:45 +01:00", "%H:%M %z"}}) {
+    INFO(text);
+    CHECK(Judged({text, text, "", "unknown"}) == "undecided: time of day");
+    CHECK(TimeFormatOf(text) == format);
+    CHECK(HasNoDay(format));
+  }
+  CHECK(DateFormat("%I:%M %p").Parse("1:45 PM") == 49'500);
+  for (const char* text : {"13:60", "24:00", "1:2", "09:00-17:00", "12.30.10", "16:9", "12:30 bus",
+                           "00:1A:2B:3C:4D:5E", "12:30:10:25", "13", "PM"}) {
+    INFO(text);
+    CHECK_FALSE(TimeFormatOf(text));
+  }
+  CHECK(Judged({"09:00-17:00", "10:00-12:00"}) == "categorical");
+  CHECK(Judged({"13:45 CET", "14:45 CET"}) == "undecided: zone");
+  CHECK(Judged({"1:45\xE2\x80\xAFPM", "2:45\xE2\x80\xAFPM"}) == "undecided: date form");
+  CHECK(Judged({"1:45 p.m.", "2:45 p.m."}) == "undecided: date form");
+  for (const char* format : {"%Y", "%d.%m.", "%H:%M %F", "%j", "auto", ""}) {
+    INFO(format);
+    CHECK_FALSE(HasNoDay(format));
   }
 }
 
@@ -435,6 +462,11 @@ TEST_CASE("an undecided column names the keys that settle it") {
   CHECK_THAT(fault({"2.5\xC2\xA0"}, true),
              Catch::Contains("no-break spaces") && Catch::Contains("data.csv.thousands: ' '"));
   CHECK_THAT(fault({"2.5\xC2\xA0"}, false), !Catch::Contains("data.csv"));
+  CHECK_THAT(
+      fault({"13:45", "9:05", "9:05:10"}, true),
+      Catch::Contains("holds times of day (found '13:45')") &&
+          Catch::Contains("{columns: a, type: date, date_format: \"%H:%M\", parts: [epoch]}") &&
+          Catch::Contains("make the column a category"));
 }
 
 ColumnSample Labels(const Strings& values, int64_t times = 1) {
@@ -456,6 +488,7 @@ TEST_CASE("a label written as numbers or dates needs a decision") {
   CHECK(LabelWord({"1,234,567", "2,000,000"}) == "undecided: thousands");
   CHECK(LabelWord({"2024-01-01", "2024-01-02"}) == "undecided: date");
   CHECK(LabelWord({"02/03/2024", "03/03/2024"}) == "undecided: date format");
+  CHECK(LabelWord({"13:45", "14:45"}) == "undecided: time of day");
   CHECK(LabelWord({"yes", "no"}).empty());
   CHECK(LabelWord({"0", "1", "2"}).empty());
   CHECK(LabelWord({"1", "2", "2a"}).empty());
@@ -477,6 +510,8 @@ TEST_CASE("the fault of a label names keys of the job") {
                  !Catch::Contains("model.task"));
   CHECK_THAT(fault({"2024-01-01"}, false), Catch::Contains("holds dates (found '2024-01-01'"));
   CHECK_THAT(fault({"02/03/2024"}, false), !Catch::Contains("date_format"));
+  CHECK_THAT(fault({"13:45"}, false), Catch::Contains("times of day (found '13:45', expected") &&
+                                          !Catch::Contains("date_format"));
 }
 
 TEST_CASE("whole labels that nearly all differ are a target") {

@@ -348,6 +348,22 @@ TEST_CASE("a header of numbers is a row, except if it counts up") {
   CHECK(f.Plan().ok());
 }
 
+TEST_CASE("a format without a day reads seconds since midnight") {
+  DataFixture f;
+  f.job.data.features.scale.kind = spec::ScaleKind::kNone;
+  f.Train("d,y\n1:45 PM,0\n12:00 AM,1\n");
+  spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
+  group.columns = {std::string("d")};
+  group.type = spec::FeatureType::kDate;
+  group.date_format = "%I:%M %p";
+  CHECK_THAT(f.Profile().status().message(),
+             Catch::Contains("'%I:%M %p' has no day") && Catch::Contains("[epoch]"));
+  group.parts = {spec::DatePart::kEpoch};
+  CHECK(f.AllRows().inputs == std::vector<double>{49'500, 0});
+  group.parts = {spec::DatePart::kHour, spec::DatePart::kMinute};
+  CHECK(f.AllRows().inputs == std::vector<double>{13, 45, 0, 0});
+}
+
 TEST_CASE("dates that are all in 1970 are an error") {
   DataFixture f;
   spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();

@@ -44,6 +44,23 @@ TEST_CASE("a date is the same day in any type of column") {
   }
 }
 
+TEST_CASE("a time of day is one number in any type of column") {
+  for (const auto& column :
+       {Json("t", arrow::utf8(), R"(["13:45:10", "00:00:00"])"),
+        Json("t", arrow::time32(arrow::TimeUnit::MILLI), "[49510000, 0]"),
+        Json("t", arrow::time64(arrow::TimeUnit::MICRO), "[49510000000, 0]")}) {
+    ParquetFixture f;
+    f.job.data.features.scale.kind = spec::ScaleKind::kNone;
+    spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
+    group.columns = {std::string("t")};
+    group.type = spec::FeatureType::kDate;
+    group.date_format = "%H:%M:%S";
+    group.parts = {spec::DatePart::kEpoch};
+    f.Write({column, Y(2)});
+    CHECK(f.AllRows().inputs == Doubles{49'510, 0});
+  }
+}
+
 TEST_CASE("a whole number has one hash in any type of column") {
   const auto seventeen = static_cast<int32_t>(HashedCode("17", 1'000'000));
   for (const auto& column :

@@ -102,6 +102,19 @@ class ColumnsTest(unittest.TestCase):
             _columns.date_part("year", "%d/%m/%Y")("2024-02-29")
         self.assertTrue(np.isnan(_columns.date_part("year", "%d/%m/%Y")("None")))
 
+    def test_a_format_without_a_day_reads_times_of_day(self):
+        for date_format, value in (("%H:%M", "13:45"), ("%T", "13:45:00"),
+                                   ("%I:%M %p", "1:45 PM"), ("%H:%M", datetime.time(13, 45))):
+            self.assertEqual(_columns.date_part("epoch", date_format)(value), 49_500, value)
+            self.assertEqual(_columns.date_part("hour", date_format)(value), 13, value)
+
+    def test_times_of_day_and_durations_are_seconds(self):
+        for value, seconds in ((datetime.time(13, 45), 49_500),
+                               (datetime.timedelta(seconds=5.5), 5.5),
+                               (np.timedelta64(1_500, "ms"), 1.5)):
+            self.assertEqual(_columns.Rules().number(value), seconds, value)
+        self.assertTrue(np.isnan(_columns.Rules().number(np.timedelta64("NaT"))))
+
     def test_null_values_are_null(self):
         rules = _columns.Rules(["unknown", "-999"])
         for value in ("unknown", " unknown ", "-999", -999, -999.0, "None", "?", None):

@@ -57,6 +57,8 @@ TEST_CASE("CSV and date keys out of range are named") {
        "data.features.exclude: found 5..2, expected first..last"},
       {[](JobSpec& j) { j.data.features.date_format = "%d.%m.%Q"; },
        "data.features.date_format: found '%d.%m.%Q', expected a format such as"},
+      {[](JobSpec& j) { j.data.features.date_format = "%H:%M"; },
+       "data.features.date_format: found '%H:%M' ... with a year"},
       {[](JobSpec& j) { j.data.features.date_format = "%d.%m."; },
        "data.features.date_format: found '%d.%m.', expected a format such as"},
       {[](JobSpec& j) {

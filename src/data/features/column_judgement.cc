@@ -66,15 +66,24 @@ bool AreLoose(const std::vector<std::string>& formats) {
   return std::all_of(formats.begin(), formats.end(), IsLooseFormat);
 }
 
+// Returns the formats with the largest number of values, which it stores.
+std::vector<std::string> MostFrequent(const std::map<std::string, int64_t>& formats,
+                                      int64_t* most) {
+  std::vector<std::string> found;
+  *most = 0;
+  for (const auto& [format, values] : formats) *most = std::max(*most, values);
+  for (const auto& [format, values] : formats) {
+    if (values == *most) found.push_back(format);
+  }
+  return found;
+}
+
 // Returns nothing if the values may be something other than dates.
 std::optional<Undecided> DateUndecided(const ColumnSample::Texts& texts,
                                        const ColumnSample& sample) {
   Undecided found{.why = Undecided::Why::kDateFormat, .example = texts.like_date};
   int64_t most = 0;
-  for (const auto& [format, values] : texts.date_formats) most = std::max(most, values);
-  for (const auto& [format, values] : texts.date_formats) {
-    if (values == most) found.date_formats.push_back(format);
-  }
+  found.date_formats = MostFrequent(texts.date_formats, &most);
   if (AreLoose(found.date_formats) && most < sample.values()) return std::nullopt;
   return found;
 }
@@ -102,6 +111,12 @@ Undecided NumberUndecided(const ColumnSample::Texts& texts) {
 std::optional<Undecided> FindUndecided(const ColumnSample& sample) {
   const ColumnSample::Texts& texts = *sample.texts();
   if (sample.dates() > 0 && Half(sample.dates(), sample)) return std::nullopt;
+  if (texts.times > 0 && Half(texts.times, sample)) {
+    int64_t most = 0;
+    return Undecided{.why = Undecided::Why::kTimeOfDay,
+                     .example = texts.time,
+                     .date_formats = MostFrequent(texts.time_formats, &most)};
+  }
   if (texts.like_dates > 0 && Half(sample.dates() + texts.like_dates, sample)) {
     if (auto undecided = DateUndecided(texts, sample)) return undecided;
   }
@@ -132,6 +147,19 @@ bool IsBeyondDoubles(std::string_view text, double value) {
 std::string DateLabel(const Undecided& undecided, const std::string& last) {
   return "dates (found " + Quoted(undecided.example) +
          ", expected numbers or classes). Write numbers such as days, " + last;
+}
+
+// Returns the end of the message for times of day. A label needs numbers.
+std::string TimesOfDay(const std::string& column, const ColumnFacts& facts,
+                       const Undecided& undecided, const std::string& last) {
+  const std::string found = "times of day (found " + Quoted(undecided.example);
+  if (facts.label) {
+    return found +
+           ", expected numbers or classes). Write numbers such as seconds since midnight, " + last;
+  }
+  return found + "). To read them as seconds since midnight, add the group {columns: " + column +
+         ", type: date, date_format: \"" + undecided.date_formats.front() +
+         "\", parts: [epoch]} to data.features.groups. Or " + last;
 }
 
 std::string Shown(char byte) { return byte == '\'' ? "\"'\"" : "'" + std::string(1, byte) + "'"; }
@@ -165,6 +193,11 @@ void ColumnSample::AddText(std::string_view text, const DateFormat* format, int6
     if (*count == 0) *example = text;
     *count += times;
   };
+  if (std::optional<std::string> clock = TimeFormatOf(text)) {
+    note(&t.times, &t.time);
+    t.time_formats[*std::move(clock)] += times;
+    return;
+  }
   std::vector<std::string> formats = DateFormatsOf(text);
   if (formats.empty() && format != nullptr && ParseDate(text)) formats.emplace_back("auto");
   const size_t formats_found = formats.size();
@@ -456,12 +489,14 @@ std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
       return start + DateLabel(undecided, last);
     case Undecided::Why::kZone:
       if (facts.label) return start + DateLabel(undecided, last);
-      return start + "dates with the name of a time zone" + such +
+      return start + "dates or times of day with the name of a time zone" + such +
              ". Write them in UTC or with an offset such as +01:00, " + otherwise;
     case Undecided::Why::kDateForm:
       if (facts.label) return start + DateLabel(undecided, last);
-      return start + "dates in a form that is not read" + such +
+      return start + "dates or times of day in a form that is not read" + such +
              ". Write them as in 2024-02-29 23:59:58, " + otherwise;
+    case Undecided::Why::kTimeOfDay:
+      return start + TimesOfDay(column, facts, undecided, last);
     case Undecided::Why::kDateFormat:
       if (facts.label) return start + DateLabel(undecided, last);
       break;

@@ -55,7 +55,10 @@ class ColumnSample {
     int64_t other_dates = 0;  // values with OtherDateFormatsOf
     std::string other_date;   // first of them
     int64_t loose_dates = 0;  // of both kinds, those in a form that other things have too
-    int64_t zones = 0;        // values with HasUnknownZone
+    int64_t times = 0;        // times of day
+    std::string time;         // first of them
+    std::map<std::string, int64_t> time_formats;  // TimeFormatOf -> number of values
+    int64_t zones = 0;                            // values with HasUnknownZone
     std::string zone;
     int64_t written = 0;  // values that only ReadWrittenNumber reads
     std::string like_number;
@@ -178,11 +181,13 @@ struct Undecided {
     kBlanks,        // numbers with no-break spaces around them
     kPoint,         // numbers in a form that is not read
     kDateForm,      // dates with signs or words that no format reads
+    kTimeOfDay,     // times of day, which need a group of dates
   };
   Why why = Why::kDateFormat;
   std::string example;
-  char thousands = 0;                     // kDecimalComma, kThousands: group separator; 0: none
-  std::vector<std::string> date_formats;  // kDateFormat: formats that read most values
+  char thousands = 0;  // kDecimalComma, kThousands: group separator; 0: none
+  // kDateFormat, kTimeOfDay: formats that read most values.
+  std::vector<std::string> date_formats;
 };
 using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided>;
 
@@ -196,7 +201,7 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //                no format for dates
 //   boolean      all are booleans
 //   undecided    at least half are numbers or dates in a form that has two meanings or requires a
-//                format, or all are numbers like 20240229235958 or 29022024
+//                format, or times of day, or all are numbers like 20240229235958 or 29022024
 //   left out     text that is different in nearly every row, also if it reads as a moment like
 //                20240229-235958
 //   categorical  otherwise

@@ -290,7 +290,7 @@ constexpr std::array<std::string_view, 2> kYearLast = {"%a %b %d %H:%M:%S %Y",
 
 // Returns the format of the time after a day, with what separates the two: "T%H:%M:%S.%f %z".
 // Empty: this is not a time. The text may still have values out of range.
-std::string TimeFormatOf(std::string_view text) {
+std::string FormatAfterDay(std::string_view text) {
   Scanner scan(text);
   std::string format;
   for (const std::string_view separator : {", ", " ", "T", "-", "_", ":"}) {
@@ -565,7 +565,7 @@ std::vector<std::string> DateFormatsOf(std::string_view text) {
     Clock clock;
     if (!ReadFormat(day, scan, &clock) || !DayOf(clock.date)) return;
     if (IsMonthFormat(day) && !(scan.done() && IsUsualYear(clock.date.year))) return;
-    const std::string time = scan.done() ? "" : TimeFormatOf(scan.rest());
+    const std::string time = scan.done() ? "" : FormatAfterDay(scan.rest());
     if (bare ? !IsTimeOfBareDay(time) : time.empty() && !scan.done()) return;
     std::string format = std::string(day) + time;
     if (DateFormat(format).Parse(text)) formats.push_back(std::move(format));
@@ -578,6 +578,26 @@ std::vector<std::string> DateFormatsOf(std::string_view text) {
   return formats;
 }
 
+std::optional<std::string> TimeFormatOf(std::string_view text) {
+  constexpr size_t kLongest = 32;
+  text = Trimmed(text);
+  if (text.size() < 3 || text.size() > kLongest || std::isdigit(text[0]) == 0) return std::nullopt;
+  const std::string format = FormatAfterDay(" " + std::string(text));
+  // Neither numbers with points nor intervals such as 09:00-17:00 are times of day.
+  const bool clock = text.find('-') == text.npos &&
+                     (format.find(":%M") != format.npos || format.find("%p") != format.npos);
+  if (!clock || !DateFormat(format.substr(1)).Parse(text)) return std::nullopt;
+  return format.substr(1);
+}
+
+bool HasNoDay(std::string_view format) {
+  for (size_t i = 0; i + 1 < format.size(); ++i) {
+    if (format[i] != '%') continue;
+    if (std::string_view("YymdjbBF").find(format[++i]) != std::string_view::npos) return false;
+  }
+  return !format.empty() && format != "auto";
+}
+
 bool HasUnknownZone(std::string_view text) {
   text = Trimmed(text);
   const size_t blank = text.find_last_of(" [");
@@ -588,7 +608,9 @@ bool HasUnknownZone(std::string_view text) {
   const std::string word(text.substr(blank + 1));
   if (word != "UTC" && word != "GMT" && EnglishWord(word) != word) return false;
   text = text.substr(0, blank);
-  return ParseDate(text).has_value() || !DateFormatsOf(text).empty();
+  const bool capitals = word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == word.npos;
+  return ParseDate(text).has_value() || !DateFormatsOf(text).empty() ||
+         (capitals && word.size() <= 5 && TimeFormatOf(text).has_value());
 }
 
 std::vector<std::string> OtherDateFormatsOf(std::string_view text) {
@@ -623,6 +645,7 @@ std::vector<std::string> OtherDateFormatsOf(std::string_view text) {
     if (word.empty() && blank && (out.empty() || out.ends_with(' '))) ++at;
   }
   if (ParseDate(out)) return {"%Y-%m-%d"};
+  if (const auto clock = TimeFormatOf(out)) return {*clock};
   std::vector<std::string> formats = DateFormatsOf(out);
   if (words) std::erase_if(formats, IsMonthFormat);
   return formats;

@@ -59,12 +59,18 @@ class DateFormat {
 // names of months or a 12-hour clock. Example: "%d/%m/%Y" and "%m/%d/%Y" for "02/03/2024". Empty:
 // not a date.
 std::vector<std::string> DateFormatsOf(std::string_view text);
+// Returns the format of a time of day: "%H:%M" for "13:45", "%I:%M %p" for "1:45 PM". Absent: the
+// text is not a time of day.
+std::optional<std::string> TimeFormatOf(std::string_view text);
+// Returns whether a format has no part of a day. It reads a time of day as seconds since midnight.
+bool HasNoDay(std::string_view format);
 // Returns whether ParseDate or a format would read the text without the name of a time zone at its
-// end.
+// end, which a time of day has in capital letters.
 bool HasUnknownZone(std::string_view text);
 // Returns formats for a date with signs or words that no format reads, as if these were plain ones:
 // no-break spaces, quotes, "t" and "z", "a.m.", "29th", months in other languages. "%Y-%m-%d" also
-// represents the forms of ParseDate. A date with other words has a day. Empty: not a date.
+// represents the forms of ParseDate. A date with other words has a day. Empty: neither a date nor a
+// time of day.
 std::vector<std::string> OtherDateFormatsOf(std::string_view text);
 
 // Returns a part of a moment, in UTC. REQUIRES: a moment in the years 1 to 9999.

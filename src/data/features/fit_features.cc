@@ -7,6 +7,7 @@
 #include "src/base/text.h"
 #include "src/data/features/bins.h"
 #include "src/data/features/column_stats.h"
+#include "src/data/features/dates.h"
 #include "src/data/features/feature_decoder.h"
 #include "src/data/features/keep_fitted.h"
 #include "src/data/features/vocabulary.h"
@@ -99,10 +100,10 @@ std::string NameOfFeature(const spec::Schema& schema, size_t feature) {
 }
 
 // Returns whether all moments are in January 1970, as happens when numbers of days or years are
-// read as seconds. `year`: in any month of 1970, as happens with 29022024. Returns false too if the
-// parts of the date do not show it.
+// read as seconds. `year`: in any month of 1970, as happens with 29022024. `clock`: seconds are
+// since midnight. Returns false too if the parts of the date do not show it.
 bool IsBegin(const spec::InputPlan& plan, std::span<const spec::ColumnStats> stats, size_t feature,
-             bool year) {
+             bool year, bool clock) {
   const double end = (year ? 365 : 31) * 86'400.0;
   bool is_shown = false;
   for (size_t i = feature; i < stats.size(); ++i) {
@@ -112,7 +113,7 @@ bool IsBegin(const spec::InputPlan& plan, std::span<const spec::ColumnStats> sta
                         : part == spec::DatePart::kMonth ? (year ? 12 : 1)
                         : part == spec::DatePart::kEpoch ? end - 1
                                                          : 0;
-    if (last == 0) continue;
+    if (last == 0 || (clock && part == spec::DatePart::kEpoch)) continue;
     const double first = part == spec::DatePart::kEpoch   ? 0
                          : part == spec::DatePart::kMonth ? 1
                                                           : last;
@@ -131,18 +132,28 @@ Status CheckMoments(const spec::InputPlan& plan, const spec::JobSpec& job,
   const auto none = [](const std::string& format) { return format.empty() || format == "auto"; };
   const std::string& path = plan.files.front().path;
   const bool typed = spec::FormatOf(job.data, path) == spec::DataFormat::kParquet;
-  const bool year = rule.group >= 0 && !typed &&
-                    none(spec::OptionsOf(job.data.features, rule).date_format) &&
-                    none(job.data.features.date_format);
+  const std::string format = spec::OptionsOf(job.data.features, rule).date_format;
+  const bool clock = HasNoDay(format);
+  const bool year =
+      rule.group >= 0 && !typed && none(format) && none(job.data.features.date_format);
   const bool first = feature == 0 || schema.features[feature - 1] != schema.features[feature];
   const bool date = rule.type == spec::FeatureType::kDate;
-  if (!date || !first || !IsBegin(plan, stats, feature, year)) return {};
-  const bool january = IsBegin(plan, stats, feature, false);
+  if (!date || !first || !IsBegin(plan, stats, feature, year, clock)) return {};
+  const InputPosition place = {
+      .file = path, .column = schema.names[static_cast<size_t>(schema.features[feature])]};
+  if (clock) {
+    return BadInput("the date_format " + Quoted(format) +
+                    " has no day, so all dates of the column are on 1 January 1970. In "
+                    "data.features.groups, set parts of the column to [epoch] for seconds since "
+                    "midnight, or to parts of a time such as [hour, minute]")
+        .At(place);
+  }
+  const bool january = IsBegin(plan, stats, feature, false, false);
   return BadInput("all dates of the column are in " + std::string(january ? "January " : "") +
                   "1970, so its numbers seem to be something other than seconds since 1970. Set "
                   "date_format in data.features.groups (such as '%Y' for years, or '%Y-%m-%d' if "
                   "the dates are right), or make the column numeric")
-      .At({.file = path, .column = schema.names[static_cast<size_t>(schema.features[feature])]});
+      .At(place);
 }
 
 }  // namespace

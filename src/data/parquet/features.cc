@@ -23,7 +23,8 @@ Result<Numbers> DecodeColumn(const arrow::Array& array, size_t feature, FeatureD
   const auto take = [&](int64_t row, std::optional<std::string> problem) {
     if (problem) bad(row, *std::move(problem));
   };
-  const bool moment = family == ColumnFamily::kDate || family == ColumnFamily::kTimestamp;
+  const bool moment = family == ColumnFamily::kDate || family == ColumnFamily::kTimestamp ||
+                      family == ColumnFamily::kTime;  // also with a format, as datetime.time
   if (decoder->is_date(feature) && moment) {
     const double unit = family == ColumnFamily::kDate ? 86'400 : 1;  // seconds
     ESPALIER_ASSIGN_OR_RETURN(const Numbers numbers, NumbersOf(array));
