@@ -54,7 +54,7 @@ void AddClass(const NetworkShape& shape, TotalsKind kind, int32_t label, int64_t
     t[3 * predicted + 1] += weight;
     if (correct) t[3 * label + 2] += weight;
   }
-  if (classes == 2) totals[ScoreBinIndex(shape, score, label)] += weight;
+  if (classes == 2) AddScore(shape, score, label, weight, totals);
 }
 
 // Computes exps = exp(z - max z) with zeros in the padding, their sum and the maximum, row by row.

@@ -10,6 +10,7 @@
 
 #include "src/base/check.h"
 #include "src/model/log_bins.h"
+#include "src/model/score_sketch.h"
 
 namespace espalier::model {
 namespace {
@@ -94,33 +95,55 @@ int64_t ScoreBinsOffset(const NetworkShape& shape) {
   return kTotalsFixed + ClassTotals(shape.classes());
 }
 
-// Returns the share of pairs (one row of each class) in which class 1 has the higher score. Ties
-// count half.
-std::optional<double> Auc(const double* bins) {
+// Weight of the rows with equal scores.
+struct Step {
+  double negative = 0, positive = 0;
+};
+
+// Returns the rows in ascending order of the score of the positive class: exactly, or by bins.
+std::vector<Step> StepsOf(const NetworkShape& shape, const std::vector<double>& totals) {
+  const auto scores = ScoresInSketch(totals.data() + ScoreBinsOffset(shape) + 2 * kScoreBins);
+  std::vector<Step> steps;
+  if (!scores || scores->empty()) {
+    const ScoreBins bins(shape, totals);
+    for (int64_t bin = 0; bin < kScoreBins; ++bin) {
+      if (!bins.empty(bin)) steps.push_back({bins.negative(bin), bins.positive(bin)});
+    }
+    return steps;
+  }
+  for (const ScoreWeights& s : *scores) steps.push_back({s.zero, s.one});
+  if (shape.positive == 0) {
+    std::reverse(steps.begin(), steps.end());
+    for (Step& step : steps) std::swap(step.negative, step.positive);
+  }
+  return steps;
+}
+
+// Returns the share of pairs (one row of each class) in which the positive class has the higher
+// score. Ties count half.
+std::optional<double> Auc(const std::vector<Step>& steps) {
   double zeros = 0, ones = 0, pairs = 0;
-  for (int64_t bin = 0; bin < kScoreBins; ++bin) {
-    const double zero = bins[2 * bin], one = bins[2 * bin + 1];
-    pairs += one * (zeros + zero / 2);
-    zeros += zero;
-    ones += one;
+  for (const Step& step : steps) {
+    pairs += step.positive * (zeros + step.negative / 2);
+    zeros += step.negative;
+    ones += step.positive;
   }
   if (!(zeros > 0 && ones > 0)) return std::nullopt;
   return pairs / (zeros * ones);
 }
 
-// Iterates from the highest score to the lowest. The scores of one bin are one step.
-std::optional<double> AveragePrecision(const ScoreBins& bins) {
+// Iterates from the highest score to the lowest.
+std::optional<double> AveragePrecision(const std::vector<Step>& steps) {
   double positives = 0, negatives = 0, area = 0, found = 0, predicted = 0;
-  for (int64_t bin = 0; bin < kScoreBins; ++bin) {
-    positives += bins.positive(bin);
-    negatives += bins.negative(bin);
+  for (const Step& step : steps) {
+    positives += step.positive;
+    negatives += step.negative;
   }
   if (!(positives > 0 && negatives > 0)) return std::nullopt;
-  for (int64_t bin = kScoreBins; bin-- > 0;) {
-    const double more = bins.positive(bin);
-    predicted += more + bins.negative(bin);
-    found += more;
-    if (more > 0) area += more / positives * (found / predicted);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    predicted += step->positive + step->negative;
+    found += step->positive;
+    if (step->positive > 0) area += step->positive / positives * (found / predicted);
   }
   return area;
 }
@@ -192,7 +215,7 @@ int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
   if (kind == TotalsKind::kTraining) return kTotalsFixed;
   if (shape.task == spec::Task::kMultilabel) return kTotalsFixed + 3 * shape.outputs();
   const int64_t classes = shape.classes();
-  return kTotalsFixed + ClassTotals(classes) + (classes == 2 ? 2 * kScoreBins : 0) +
+  return kTotalsFixed + ClassTotals(classes) + (classes == 2 ? 2 * kScoreBins + kSketchSize : 0) +
          (kind == TotalsKind::kScoring ? 1 + classes : 0);
 }
 
@@ -205,6 +228,12 @@ void AddUnknownLabel(const NetworkShape& shape, int64_t predicted, double weight
   double* unknown = totals->data() + TotalsSize(shape, TotalsKind::kEvaluation);
   unknown[0] += 1;
   unknown[1 + predicted] += weight;
+}
+
+void AddScore(const NetworkShape& shape, double score, int32_t label, double weight,
+              double* totals) {
+  totals[ScoreBinIndex(shape, score, label)] += weight;
+  AddToSketch(score, label, weight, totals + ScoreBinsOffset(shape) + 2 * kScoreBins);
 }
 
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label) {
@@ -258,8 +287,9 @@ spec::Metrics MetricsFromTotals(const NetworkShape& shape,
   AddClasses(weights, metrics.weight - known, metrics);
   if (classes <= kConfusionClassesMax) metrics.confusion.assign(rest, rest + classes * classes);
   if (classes != 2) return metrics;
-  metrics.auc = Auc(rest + ClassTotals(classes));
-  metrics.average_precision = AveragePrecision(ScoreBins(shape, totals));
+  const std::vector<Step> steps = StepsOf(shape, totals);
+  metrics.auc = Auc(steps);
+  metrics.average_precision = AveragePrecision(steps);
   return metrics;
 }
 

@@ -11,7 +11,8 @@
 //   kEvaluation, classification:
 //     classes <= kConfusionClassesMax   confusion [true][predicted], weights
 //     otherwise                         per class: true, predicted and correct weight
-//     two classes                       per score bin: weight of class 0, weight of class 1
+//     two classes                       per score bin: weight of class 0, weight of class 1;
+//                                       then a sketch of the exact scores (score_sketch.h)
 //   kEvaluation and kScoring, regression with half-widths: per target, the weight of the rows whose
 //   prediction is within the half-width of the target
 //   kEvaluation, multilabel             per label: true, predicted and correct weight of ones
@@ -47,8 +48,9 @@ enum TotalsIndex : int64_t {
 inline constexpr int64_t kConfusionClassesMax = 1000;
 // Bins of scores (the log-odds of class 1), by sign and the first bits of a floating-point number.
 // They have the same relative resolution for models of any confidence: 128 bins in each octave from
-// 2^-16 to 2^16, ascending. Smaller and larger scores are in the last bin of their side. Scores in
-// the same bin count as equal.
+// 2^-16 to 2^16, ascending. Smaller and larger scores are in the last bin of their side. Thresholds
+// and curves treat the scores in a bin as equal. So do the AUC and the average precision, if there
+// are too many scores for the sketch.
 inline constexpr int64_t kScoreOctaves = 32, kScoreBinsPerOctave = 128;
 inline constexpr int64_t kScoreBins = 2 * kScoreOctaves * kScoreBinsPerOctave;
 
@@ -71,8 +73,11 @@ spec::Metrics MetricsFromTotals(const NetworkShape& shape,
 void AddUnknownLabel(const NetworkShape& shape, int64_t predicted, double weight,
                      std::vector<double>* totals);
 
-// Returns the index in the totals that counts a row of two-class evaluation with this score.
-// REQUIRES: evaluation totals of a shape with two classes.
+// Counts a row of class 0 or 1 with this score, in its bin and in the sketch. REQUIRES: evaluation
+// totals of a shape with two classes.
+void AddScore(const NetworkShape& shape, double score, int32_t label, double weight,
+              double* totals);
+// Returns the index in the totals of the bin that counts this row. REQUIRES: as AddScore.
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label);
 // The scores of the rows in two-class evaluation totals, as log-odds of the positive class, in
 // ascending order. Refers to the totals, which must outlive it.

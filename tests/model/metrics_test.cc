@@ -2,9 +2,11 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "src/base/random.h"
 #include "src/model/loss.h"
+#include "src/model/score_sketch.h"
 #include "tests/model/support.h"
 
 namespace espalier::model {
@@ -170,6 +172,87 @@ TEST_CASE("the AUC is right for scores of any size") {
   }
   const spec::Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
   CHECK(*m.auc == Approx(ExactAuc(scores[0], scores[1])).margin(1e-3).epsilon(0));
+}
+
+// Returns the AUC of rows with these scores, each with a weight from `weight(row)`.
+template <typename W>
+spec::Metrics Measured(const NetworkShape& shape, const std::vector<double>& scores, W weight) {
+  std::vector<double> halves[2], totals(TotalsSize(shape, TotalsKind::kEvaluation));
+  for (std::vector<double>& half : halves) half = totals;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    halves[i % 3 == 0][kTotalWeight] += weight(i);
+    AddScore(shape, scores[i], static_cast<int32_t>(i % 2), weight(i), halves[i % 3 == 0].data());
+  }
+  for (const std::vector<double>& half : halves) {
+    AddTotals(totals.data(), half.data(), static_cast<int64_t>(totals.size()));
+  }
+  return MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+}
+
+TEST_CASE("the AUC of a few scores in the same bin is exact") {
+  NetworkShape shape = Linear(spec::Task::kClassification, 2);
+  const auto one = [](size_t) { return 1; };
+  // Rows of class 0 and of class 1 take turns. Ties count half, so 10 of 16 pairs are in order.
+  const std::vector<double> scores = {1, 1.001, 1, 1, 1.002, 1.003, 1.001, 1.001};
+  CHECK(*Measured(shape, scores, one).auc == Approx(10.0 / 16).epsilon(1e-15));
+  const double average = *Measured(shape, scores, one).average_precision;
+  CHECK(average == Approx((1.0 + 2.0 * 3 / 5 + 4.0 / 8) / 4).epsilon(1e-15));
+  shape.positive = 0;
+  CHECK(*Measured(shape, scores, one).auc == Approx(10.0 / 16).epsilon(1e-15));
+  const double other = *Measured(shape, scores, one).average_precision;
+  CHECK(other == Approx(1.0 / 3 + 1.0 / 8 + 1.0 / 7).epsilon(1e-15));
+}
+
+TEST_CASE("the AUC of a thousand scores is exact with any weights") {
+  const NetworkShape shape = Linear(spec::Task::kClassification, 2);
+  const auto random = [](size_t i) {
+    return UnitDouble(RandomBits(MakeKey(7, RandomUse::kSample), i, 0));
+  };
+  const auto weight = [](size_t i) { return i % 7 == 0 ? 0 : 0.1 + static_cast<double>(i % 11); };
+  const int different = GENERATE(1, 2, 6, 30, 300, 600);
+  CAPTURE(different);
+  std::vector<double> scores;
+  for (size_t i = 0; i < 5000; ++i) {
+    const double kind = std::floor(random(i) * different);
+    scores.push_back(2 + kind * 1e-5 * (i % 2 == 0 ? 1 : 1 + std::floor(random(i + 5000) * 1.5)));
+  }
+  double pairs = 0, ones = 0, zeros = 0;
+  for (size_t i = 0; i < scores.size(); ++i) (i % 2 == 0 ? zeros : ones) += weight(i);
+  for (size_t i = 1; i < scores.size(); i += 2) {
+    for (size_t j = 0; j < scores.size(); j += 2) {
+      const auto a = static_cast<float>(scores[i]), b = static_cast<float>(scores[j]);
+      pairs += weight(i) * weight(j) * (a > b ? 1 : a == b ? 0.5 : 0);
+    }
+  }
+  CHECK(*Measured(shape, scores, weight).auc == Approx(pairs / (zeros * ones)).epsilon(1e-9));
+}
+
+TEST_CASE("too many scores are counted by bins") {
+  std::vector<double> sketch(kSketchSize);
+  for (int i = 0; i < kExactScores; ++i) AddToSketch(0.5 + i, i % 2, 0.5, sketch.data());
+  const auto scores = ScoresInSketch(sketch.data());
+  REQUIRE(scores);
+  CHECK(scores->size() == static_cast<size_t>(kExactScores));
+  CHECK(scores->front().score == 0.5);
+  CHECK(scores->front().zero == 0.5);
+  for (int i = 0; i < 3 * kExactScores; ++i) AddToSketch(-0.5 - i, i % 2, 0.5, sketch.data());
+  CHECK_FALSE(ScoresInSketch(sketch.data()));
+}
+
+TEST_CASE("a sketch holds extreme scores and no rows without weight") {
+  std::vector<double> sketch(kSketchSize);
+  CHECK(ScoresInSketch(sketch.data())->empty());
+  AddToSketch(3, 1, 0, sketch.data());
+  CHECK(ScoresInSketch(sketch.data())->empty());
+  for (const double score : {0.0, -0.0, 1e300, std::nan(""), 1e-50}) {
+    AddToSketch(score, 1, 2, sketch.data());
+  }
+  const auto scores = ScoresInSketch(sketch.data());
+  REQUIRE(scores->size() == 3);
+  CHECK(std::isinf((*scores)[0].score));
+  CHECK((*scores)[1].score == 0);
+  CHECK((*scores)[1].one == 6);
+  CHECK((*scores)[2].score == std::numeric_limits<float>::infinity());
 }
 
 TEST_CASE("the bins of scores ascend with them, through zero") {
