@@ -52,6 +52,32 @@ TEST_CASE("half of the values make a number or a date, all a boolean") {
   CHECK(Judged({"2024-02-29", "0000-00-00", "unknown"}) == "categorical");
 }
 
+TEST_CASE("numbers that all look like days are noted") {
+  const auto note = [](const Strings& values) {
+    ColumnSample sample;
+    for (const std::string& value : values) sample.Add(value);
+    REQUIRE(std::get<spec::FeatureType>(Judge(sample, {.name = "d"})) ==
+            spec::FeatureType::kNumeric);
+    return ShortDayNote(sample, "d").value_or("");
+  };
+  const auto days = [](int64_t count) {
+    return Repeated(count,
+                    [](int64_t i) { return std::to_string(240'101 + i % 28 + i / 28 * 100); });
+  };
+  CHECK_THAT(note(days(100)),
+             Catch::Contains("days like '240101'") &&
+                 Catch::Contains("{columns: d, type: date, date_format: \"%y%m%d\"}"));
+  CHECK_FALSE(note(days(20)).empty());
+  CHECK(note(days(19)).empty());
+  Strings values = days(100);
+  values.emplace_back("241301");
+  CHECK(note(values).empty());
+  values.back() = "";
+  CHECK_FALSE(note(values).empty());
+  values.back() = "-240101";
+  CHECK(note(values).empty());
+}
+
 TEST_CASE("consecutive and very large whole numbers may be identifiers") {
   const auto note = [](const Strings& values) {
     ColumnSample sample;

@@ -348,6 +348,19 @@ TEST_CASE("a header of numbers is a row, except if it counts up") {
   CHECK(f.Plan().ok());
 }
 
+TEST_CASE("numbers like 240131 are read as numbers, with a note") {
+  DataFixture f;
+  std::string rows = "d,y\n";
+  for (int i = 0; i < 28; ++i) rows += std::to_string(240'101 + i) + (i % 2 == 0 ? ",a\n" : ",b\n");
+  f.Train(rows);
+  const auto plan = f.Plan();
+  REQUIRE(plan.ok());
+  CHECK(plan->schema.rule(0).type == spec::FeatureType::kNumeric);
+  std::string notes;
+  for (const std::string& note : plan->notes) notes += note + "\n";
+  CHECK_THAT(notes, Catch::Contains("days like '240101'"));
+}
+
 TEST_CASE("a format without a day reads seconds since midnight") {
   DataFixture f;
   f.job.data.features.scale.kind = spec::ScaleKind::kNone;

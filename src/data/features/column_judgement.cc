@@ -298,6 +298,7 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   if (kind != NumberKind::kNumber) return;
   days_ += IsDayNumber(value) ? times : 0;
   months_ += IsMonthNumber(value) ? times : 0;
+  short_days_ += IsShortDay(text) ? times : 0;
   for (std::string& one : NumberFormatsOf(text)) moments_[std::move(one)] += times;
 }
 
@@ -427,6 +428,15 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
   if (sample.dates() > 0 && Half(sample.dates(), sample)) return FeatureType::kDate;
   if (sample.booleans() == sample.values()) return FeatureType::kBoolean;
   return identifier ? Judgement(LeftOutReason::kDifferent) : FeatureType::kCategorical;
+}
+
+std::optional<std::string> ShortDayNote(const ColumnSample& sample, const std::string& column) {
+  static_assert(kShortDaysMin <= kWholeClassesMax + 1);
+  const bool days = sample.values() > 0 && sample.short_days() == sample.values();
+  if (!days || sample.different_numbers().size() < kShortDaysMin) return std::nullopt;
+  return "column " + Quoted(column) + " is read as a number, but its values may be days like " +
+         Quoted(sample.first()) + ". To read them as days, add the group {columns: " + column +
+         ", type: date, date_format: \"" + kShortDayFormat + "\"} to data.features.groups";
 }
 
 std::optional<std::string> IdentifierNote(const ColumnSample& sample, const std::string& column) {

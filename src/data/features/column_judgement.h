@@ -102,6 +102,8 @@ class ColumnSample {
   // Returns the formats of NumberFormatsOf that apply to all values. `first`: first value.
   std::vector<std::string> moment_formats() const;
   const std::string& first() const { return first_; }
+  // Returns the number of values like 240131.
+  int64_t short_days() const { return short_days_; }
   // Returns whether all values are the same text.
   bool constant() const { return values_ > 0 && constant_; }
   // Returns whether each value is an integer, one more than the previous value in its block.
@@ -135,7 +137,8 @@ class ColumnSample {
   void CountNumber(double value);
   Texts& SomeTexts();
 
-  int64_t rows_ = 0, values_ = 0, numbers_ = 0, booleans_ = 0, days_ = 0, months_ = 0;
+  int64_t rows_ = 0, values_ = 0, numbers_ = 0, booleans_ = 0;
+  int64_t days_ = 0, months_ = 0, short_days_ = 0;
   std::map<std::string, int64_t> moments_;  // NumberFormatsOf -> number of values
   static constexpr size_t kNumbersCounted = 65'536;
   std::string first_;          // first value; if it is long, its beginning and hash
@@ -206,6 +209,12 @@ using Judgement = std::variant<spec::FeatureType, spec::LeftOutReason, Undecided
 //                20240229-235958
 //   categorical  otherwise
 Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts);
+
+// Returns the note that a column may hold days like 240131, or nothing. Needs at least
+// kShortDaysMin different values, so that numbers do not look like days by chance. REQUIRES: Judge
+// finds the column numeric.
+inline constexpr size_t kShortDaysMin = 20;
+std::optional<std::string> ShortDayNote(const ColumnSample& sample, const std::string& column);
 
 // Returns the note that a column may be an identifier, or nothing. REQUIRES: Judge finds the column
 // numeric.

@@ -528,6 +528,11 @@ std::vector<std::string> NumberFormatsOf(std::string_view text) {
   return found;
 }
 
+bool IsShortDay(std::string_view text) {
+  if (text.size() != 6 || text.find_first_not_of("0123456789") != text.npos) return false;
+  return DateFormat(kShortDayFormat).Parse(text).has_value();
+}
+
 double SecondsOfNumber(double number) {
   const bool month = IsMonthNumber(number);
   if (!month && !IsDayNumber(number)) return number;

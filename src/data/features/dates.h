@@ -34,6 +34,9 @@ bool IsMonthNumber(double number);
 // "%d%m%Y" for "29022024", "%m.%Y" for "02.2024". It is not read as one without this format. Of
 // "%d%m%Y" and "%m%d%Y", both may apply. Empty: a number without this look.
 std::vector<std::string> NumberFormatsOf(std::string_view text);
+// Returns whether six digits are a day like 240131 (kShortDayFormat). Many other numbers are too.
+bool IsShortDay(std::string_view text);
+inline constexpr const char* kShortDayFormat = "%y%m%d";
 
 // Format of the texts in a column: a subset of the formats of strptime.
 //   %Y %y %m %d %j %b %B    year, of two digits (69 is 1969), month, day, day of the year, English

@@ -108,7 +108,7 @@ class Inference {
       if (sample.typed[c] && !left_out) judgement = spec::FeatureType::kNumeric;
       const auto* type = std::get_if<spec::FeatureType>(&judgement);
       if (type != nullptr && *type == spec::FeatureType::kNumeric) {
-        NoteIdentifier(sample.columns[c], c);
+        NoteNumber(sample.columns[c], c);
       }
       findings_.columns[c] = std::move(judgement);
     }
@@ -148,10 +148,12 @@ class Inference {
     return values;
   }
 
-  void NoteIdentifier(const ColumnSample& sample, size_t column) {
+  void NoteNumber(const ColumnSample& sample, size_t column) {
     constexpr size_t kNotesMax = 5;
     if (findings_.notes.size() >= kNotesMax) return;
-    const auto note = IdentifierNote(sample, plan_.schema.names[column]);
+    const std::string& name = plan_.schema.names[column];
+    auto note = ShortDayNote(sample, name);
+    if (!note) note = IdentifierNote(sample, name);
     if (note) findings_.notes.push_back(*note);
   }
 
