@@ -16,7 +16,9 @@ LIB = os.path.dirname(os.path.abspath(__file__))
 GOAL = 0.96
 SPARK_LIMIT_S = 300  # time limit of Spark's perceptron, rounded up to whole rounds
 LIMIT_S = 1800
-SPARKTORCH = {  # SparkTorch 0.2.0, measured on another machine with 2 cores
+# SparkTorch 0.2.0, measured on another machine with 2 cores, for a run without --sparktorch. No
+# page quotes these figures.
+SPARKTORCH = {
     "step_ms": 99.0, "rows_per_s": 91.0,
 }
 SPARKTORCH_PACKAGES = (["numpy==1.26.4", "pandas==2.2.3", "setuptools==75.8.0", "torch==2.6.0",
@@ -87,7 +89,7 @@ def fill(table, say, espalier, root, rounds, with_sparktorch):
     found = measure(espalier, root, rounds)
     ours, spark = found["ours"], found["spark"]
     torch, name = ((measure_sparktorch(root), "SparkTorch") if with_sparktorch else
-                   (SPARKTORCH, "SparkTorch, elsewhere:"))
+                   (SPARKTORCH, "SparkTorch on another machine:"))
     our_fit = "%.1f s (%s, %d epochs)" % (ours["seconds"], right(ours), ours["epochs"])
     table.add("fit of MNIST to %.0f %% of the test rows" % (100 * GOAL), our_fit,
               "Spark's perceptron %.0f s (%s, %d iterations)" % (
