@@ -464,12 +464,15 @@ std::string UnreadableSuggestion(const UnreadableRows& bad) {
               "skips rows that cannot be read");
 }
 
-// Returns "2 rows cannot be read. The first is row 5: the label is empty; ...".
+// Returns "2 rows cannot be read. The first is row 5, column 'day', found 'never': the value ...".
 std::string UnreadableNote(const UnreadableRows& bad) {
   if (bad.rows == 0) return "";
   const auto position = bad.first.position().value_or(InputPosition{});
+  std::string where = "row " + std::to_string(position.row.value_or(0));
+  if (!position.column.empty()) where += ", column '" + Printable(position.column, 64) + "'";
+  if (!position.text.empty()) where += ", found '" + position.text + "'";
   return "note: " + HumanCount(bad.rows) + (bad.rows == 1 ? " row" : " rows") +
-         " cannot be read. The first is row " + std::to_string(position.row.value_or(0)) + ": " +
+         " cannot be read. The first is " + where + ": " +
          Printable(data::ForTraining(bad.first.message()), 1000) + "\n";
 }
 
@@ -485,6 +488,9 @@ std::string Describe(const TableLook& look, const data::JobCompletion::Completed
                      Counted(columns, "column") + "\n";
   const std::string inferred = spec::InferredText(done.input.schema);
   if (!inferred.empty()) text += "  " + Printable(inferred, 2000) + "\n";
+  if (!features.groups.empty()) {
+    text += "  groups: " + Printable(Joined(features.groups), 2000) + "\n";
+  }
   if (!look.csv.empty()) text += "  csv: " + CsvText(look) + "\n";
   for (const std::string& why : features.comments) text += "note: " + why + "\n";
   for (const std::string& note : done.input.notes) text += "note: " + Printable(note, 1000) + "\n";

@@ -280,9 +280,22 @@ TEST_CASE("a job file proposes to skip rows that cannot be read") {
   });
   const JobDraft draft = directory.Draft("t.csv", "y");
   CHECK_THAT(draft.yaml, Catch::Contains("\n  # bad_rows: {policy: skip, limit: 2}  # "));
-  CHECK_THAT(
-      draft.description,
-      Catch::Contains("\nnote: 2 rows cannot be read. The first is row 5: the label is empty"));
+  CHECK_THAT(draft.description,
+             Catch::Contains("\nnote: 2 rows cannot be read. The first is row 5, column 'y'") &&
+                 Catch::Contains(": the label is empty"));
+}
+
+TEST_CASE("the summary shows date formats and an unreadable cell") {
+  TableDirectory directory;
+  directory.Write("t.csv", "joined,seen,y", [](int i) {
+    const std::string day = N(i % 9 + 10);
+    return "03/" + day + "/2024," + (i == 3 ? "never" : "2024-01-" + day) + "," +
+           (i % 2 == 0 ? "yes" : "no");
+  });
+  const std::string text = directory.Draft("t.csv", "y").description;
+  CHECK_THAT(text, Catch::Contains("\n  groups: [{columns: joined, type: date, date_format: "));
+  CHECK_THAT(text, Catch::Contains("1 row cannot be read. The first is row 5, column 'seen', found "
+                                   "'never': the value is not a date"));
 }
 
 TEST_CASE("text that is not UTF-8 is refused") {
