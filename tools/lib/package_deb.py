@@ -151,6 +151,7 @@ def make(tree, path, version, seconds):
         for folder, _, _ in os.walk(root):
             os.chmod(folder, 0o755)
         # gzip, because older systems read it, and it takes a tenth of the time of xz.
-        subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z6", "--build", root, path],
-                       check=True, stdout=subprocess.DEVNULL,
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z6", "--build", root,
+                        path + ".new"], check=True, stdout=subprocess.DEVNULL,
                        env=dict(os.environ, SOURCE_DATE_EPOCH=str(seconds)))
+    os.replace(path + ".new", path)  # an interrupted build leaves no incomplete package
