@@ -11,6 +11,7 @@ from pyspark.ml.param.shared import (HasFeaturesCol, HasInputCols, HasLabelCol, 
                                      HasSeed, HasStepSize, HasValidationIndicatorCol, HasWeightCol)
 
 from .._facts import SCALAR_KEYS
+from .._overlay import laid_over, refuse_keys
 from ..errors import InvalidArgumentError
 
 _RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
@@ -285,7 +286,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         if self.getOrDefault(self.categoricalCols):
             # Lists do not replace each other, but groups of `job` are additional columns.
             groups = self._groups() + _groups_of(more)
-            more = _laid_over(more, {"data": {"features": {"groups": groups}}})
+            more = laid_over(more, {"data": {"features": {"groups": groups}}})
         if self.column_of(self.weightCol):
             data["weight"] = self.getWeightCol()
         if self.column_of(self.validationIndicatorCol):
@@ -298,7 +299,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         if get(self.patience):
             stop = {"metric": "val_loss", "patience": get(self.patience)}
             spec["train"] = {"early_stopping": stop}
-        spec = _laid_over(spec, self.training_spec(task))
+        spec = laid_over(spec, self.training_spec(task))
         never_stops = self.isSet(self.patience) and not get(self.patience)
         for name, (key, _) in key_params().items():
             stops = key.startswith("train.early_stopping.")
@@ -306,7 +307,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                 spec = put_key(spec, key, get(name))
         if self.isSet(self.classWeight):
             spec = put_key(spec, "train.class_weight", get(self.classWeight))
-        return _laid_over(spec, more)
+        return laid_over(spec, more)
 
     def training_spec(self, task: str) -> Dict[str, Any]:
         """Returns the sections of the job file about the model and its training."""
@@ -370,14 +371,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
             raise InvalidArgumentError("job: it is not valid YAML: %s" % error) from error
         if not isinstance(more, dict):
             raise InvalidArgumentError("job: expected a map, such as '{train: {batch: 64}}'")
-        for key, instead in _OWN_KEYS.items():
-            section, _, inner = key.rpartition(".")
-            within = more.get(section, {}) if section else more
-            if not isinstance(within, dict):
-                raise InvalidArgumentError("job: expected a map in '%s'" % section)
-            if inner in within:
-                raise InvalidArgumentError("job: found '%s', which `job` cannot set: %s" %
-                                           (key, instead))
+        refuse_keys(more, _OWN_KEYS)
         return more
 
 
@@ -398,11 +392,3 @@ def _names_of(group: Any) -> Set[str]:
     """Returns the columns that a group names."""
     columns = group.get("columns") if isinstance(group, dict) else None
     return {n for n in (columns if isinstance(columns, list) else [columns]) if isinstance(n, str)}
-
-
-def _laid_over(below: Dict[str, Any], above: Dict[str, Any]) -> Dict[str, Any]:
-    out = dict(below)
-    for key, value in above.items():
-        both = isinstance(value, dict) and isinstance(out.get(key), dict)
-        out[key] = _laid_over(out[key], value) if both else value
-    return out
