@@ -1,5 +1,6 @@
 """Tests Spark as a submitter, with real PySpark and real daemons."""
 import glob
+import json
 import os
 import re
 import threading
@@ -153,6 +154,22 @@ class SparkTest(daemons.EspalierTest):
         self.assertEqual(EspalierModel.load(self.path("saved")).summary, course)
         bare = EspalierModel.from_bundle(self.path("saved") + "/bundle")
         self.assertFalse(bare.hasSummary)
+        path = os.path.join(self.path("saved"), "summary.json")
+        with open(path) as f:
+            written = json.load(f)
+
+        def change(**values):
+            with open(path, "w") as f:
+                json.dump({k: v for k, v in dict(written, **values).items() if v is not None}, f)
+            crc = os.path.join(self.path("saved"), ".summary.json.crc")
+            if os.path.exists(crc):
+                os.remove(crc)
+        change(later=1)
+        self.assertEqual(EspalierModel.load(self.path("saved")).summary, course)
+        for values, error in (({"format": 2}, "found format 2"), ({"rows": None}, "'rows'")):
+            change(**values)
+            with self.assertWarnsRegex(UserWarning, error):
+                self.assertFalse(EspalierModel.load(self.path("saved")).hasSummary)
         with self.assertRaisesRegex(RuntimeError, "No training summary available"):
             bare.summary
 

@@ -52,6 +52,15 @@ class TorchTest(daemons.EspalierTest):
                                 inputCols=["a", "b"], outputCol="v").transform(self.frame))
         self.assertEqual((fitted.result.load().task, fitted.result.steps), ("regression", 5))
 
+    def test_defaults_and_names_are_those_of_sparktorch(self):
+        torch = SparkTorch(inputCol="v", **self.options)
+        self.assertEqual((torch.getInputCol(), torch.getFeaturesCol(), torch.getVerbose(),
+                          torch.getPredictionCol(), torch.getScale()),
+                         ("v", "v", False, "predicted", "none"))
+        self.assertEqual(torch.setInputCol("w").getFeaturesCol(), "w")
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "^inputCol: found it with"):
+            SparkTorch(inputCol="v", featuresCol="w", **self.options)
+
     def test_hogwild_needs_rows_of_an_update(self):
         with self.assertRaisesRegex(espalier.InvalidArgumentError,
                                     "^mode: found hogwild without miniBatch"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+import warnings
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from .. import model as client
 from .._facts import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from .._tables import Columns
 from .._vectors import Vectors
-from ..errors import InternalError, InvalidArgumentError, NotFoundError
+from ..errors import BadInputError, InternalError, InvalidArgumentError, NotFoundError
 from ..types import JobResult
 from . import files
 from .params import ColumnParams, with_setters
@@ -30,7 +31,7 @@ from .rows import features
 from .sessions import check_has_driver
 from .summary import FitSummary
 
-SUMMARY_BYTES_MAX = 256 << 20
+_SUMMARY_BYTES_MAX = 256 << 20
 _SUMMARY_FILE = "summary.json"
 _SLOTS_MAX = 10_000  # of a vector of probabilities with labels as positions
 # Maximum number of classes whose numbers come back in separate columns. Each column takes 100 bytes
@@ -355,13 +356,17 @@ class _Writer(MLWriter):
 
 
 def read_summary(path: str) -> Optional[FitSummary]:
-    """Returns the summary of a saved model; None: it has none."""
+    """Returns the summary of a saved model; None: it has none, or another version wrote it. The
+    latter causes a warning, because the model does not depend on its summary."""
     from pyspark.sql import SparkSession
     spark = SparkSession.builder.getOrCreate()
     try:
         return FitSummary.from_json(files.read(spark, "%s/%s" % (path, _SUMMARY_FILE),
-                                               SUMMARY_BYTES_MAX))
+                                               _SUMMARY_BYTES_MAX))
     except NotFoundError:
+        return None
+    except BadInputError as error:
+        warnings.warn("the model is loaded without its summary: %s" % error, stacklevel=2)
         return None
 
 

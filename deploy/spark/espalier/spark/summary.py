@@ -19,6 +19,9 @@ from ..types import JobResult
 from .rows import column, type_of
 
 
+_FORMAT = 1  # of summary.json; a later one of the same number may have further keys
+
+
 @dataclasses.dataclass(frozen=True)
 class FitSummary:
     """Course of a fit, which is saved with the model.
@@ -50,14 +53,19 @@ class FitSummary:
                    result.timing.train_seconds)
 
     def to_json(self) -> bytes:
-        return json.dumps(dataclasses.asdict(self)).encode()
+        return json.dumps(dict(format=_FORMAT, **dataclasses.asdict(self))).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> FitSummary:
-        """Reads the result of `to_json`. Raises BadInputError."""
+        """Reads the result of `to_json`, and ignores unknown keys. Raises BadInputError."""
         try:
-            return cls(**json.loads(text))
-        except (TypeError, ValueError) as error:
+            read = json.loads(text)
+            if read.get("format", _FORMAT) != _FORMAT:
+                raise ValueError("found format %s, expected %d" % (read["format"], _FORMAT))
+            return cls(**{f.name: read[f.name] for f in dataclasses.fields(cls)})
+        except KeyError as error:
+            raise BadInputError("summary.json of the model does not have %s" % error) from error
+        except (AttributeError, TypeError, ValueError) as error:
             raise BadInputError("summary.json of the model: %s" % error) from error
 
 

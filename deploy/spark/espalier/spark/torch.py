@@ -28,7 +28,10 @@ _PARTITIONS_MAX = 1024
 class SparkTorch(EspalierClassifier):
     """Trains with the Params of SparkTorch's estimator: iters, miniBatch, partitions,
     partitionShuffles, validationPct, earlyStopPatience, verbose and mode (synchronous or hogwild).
-    They have the same meanings and defaults. `inputCol` is another name of featuresCol.
+    They have the same meanings. So do the defaults of these Params, of scale and of predictionCol:
+    features are not scaled, and the predictions are in "predicted". `inputCol` is another name of
+    featuresCol. Unlike SparkTorch, the estimator also adds probabilities, and labels keep their
+    values: a label that does not occur has no output.
 
     hiddenLayers, activation, loss, optimizer and stepSize describe the network and its optimizer,
     in place of `torchObj`. A `loss` of a regression, for example mse, makes it a regression.
@@ -59,14 +62,27 @@ class SparkTorch(EspalierClassifier):
 
     def set_job_defaults(self) -> None:
         super().set_job_defaults()
-        self._setDefault(iters=10, miniBatch=-1, partitions=-1, partitionShuffles=1,
+        self._setDefault(verbose=False, scale="none", predictionCol="predicted",
+                         iters=10, miniBatch=-1, partitions=-1, partitionShuffles=1,
                          validationPct=0.0, earlyStopPatience=-1, mode="synchronous")
 
     def setParams(self, **options: Any) -> Any:
         """Sets Params by name. None leaves a Param unchanged."""
-        if "inputCol" in options:
-            options["featuresCol"] = options.pop("inputCol")
+        name = options.pop("inputCol", None)
+        if name is not None:
+            if options.get("featuresCol") is not None:
+                raise InvalidArgumentError("inputCol: found it with featuresCol, which is another "
+                                           "name of it. Remove one of them")
+            options["featuresCol"] = name
         return super().setParams(**options)
+
+    def setInputCol(self, value: str) -> Any:
+        """Sets the Param featuresCol."""
+        return self.setParams(inputCol=value)
+
+    def getInputCol(self) -> str:
+        """Returns the value of the Param featuresCol, or its default."""
+        return str(self.getFeaturesCol())
 
     @property
     def _task(self) -> str:  # type: ignore
