@@ -19,9 +19,9 @@
 // (segment.h) of at most kSetAsideBytesMax that only this user can read. It may hold delegation
 // tokens. HASH is the start of the SHA-256 of the file. So no file replaces another one, for
 // example that of an earlier journal with the same job number. Entries beyond the limit are left
-// out. If the first one exceeds it, there is no file. A start that is killed leaves
-// nothing to repair: the next one writes the same file, or finds JobSetAside in the rewritten
-// journal and keeps the file that this entry names.
+// out. If the first one does not fit, no file is written. A start that is killed leaves nothing to
+// repair: the next one writes the same file, or finds JobSetAside in the rewritten journal and
+// keeps the file that this entry names.
 //
 // Thread rule: as ReplayCrashes's.
 #pragma once
@@ -82,8 +82,8 @@ class Replay {
   static void Add(std::string_view record, Raw* raw);
   // Returns the error of a job that this start sets aside, after keeping its entries.
   std::string SetAsideNow(JobId job, const Raw& raw) const;
-  // Writes the file of a set-aside job. Returns a sentence that names it, or states why there is
-  // none.
+  // Writes the file of a set-aside job. Returns a sentence that names it, or states why it is not
+  // written.
   std::string KeepEntries(JobId job, const Raw& raw) const;
   Status Keep(const std::string& path, const std::string& segment) const;
 
