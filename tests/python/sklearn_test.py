@@ -33,7 +33,7 @@ pytestmark = pytest.mark.covers("cli", "coordinator", "worker")
 # A check of scikit-learn that fails: repeated rows and weighted rows give different batches, so the
 # weights of the network differ.
 FAILS = "check_sample_weight_equivalence_on_dense_data"
-# A check that may fail: a product of float32 may differ in its last bit between the rows of a block.
+# A check that may fail: a product of float32 may differ in its last bit with its place in a block.
 MAY_FAIL = "check_methods_sample_order_invariance"
 
 

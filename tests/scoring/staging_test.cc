@@ -131,7 +131,8 @@ TEST_CASE("a repeated job restores an output that was moved, too") {
   CHECK(emptied > 3);
 }
 
-// A file system in which `each` files named _SUCCESS have the same time, whenever they were written.
+// A file system in which `each` files named _SUCCESS have the same time, whenever they are
+// written.
 class CoarseFiles final : public storage::PassingFiles {
  public:
   explicit CoarseFiles(const storage::FileSystem& files, int64_t each = 2)
