@@ -234,7 +234,7 @@ class ReadersTest(EspalierTest):
         bundle = self.identity("lines", ["a", "b", "u.v", "u.w"], ["flag"])
         found = self.compare(bundle, {"path": path, "select": select}, ["s"])
         self.assertEqual(len(found["a"]), 2000)
-        self.assertEqual(found["a"][:5], [-900, -863, -826, None, -752])
+        self.assertEqual(found["a"][:5], [-900, -863, -826, identity.NULL, -752])
 
     def test_compressed_csv(self):
         rows = "".join("%d,%r\n" % (i, i / 3) for i in range(20000))
