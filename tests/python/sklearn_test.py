@@ -167,6 +167,9 @@ class SklearnTest(unittest.TestCase):
 
             def close(self):
                 pass
+        # A test run in the background may ignore the signal.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         with mock.patch("espalier.local.view_for", lambda _: View()), \
                 self.assertRaises(KeyboardInterrupt):
             estimator.fit(self.x, self.y)

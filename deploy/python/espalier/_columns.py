@@ -47,7 +47,7 @@ _DIRECTIVES = {
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _DAY = 86_400
 _MIDNIGHT = " 00:00:00"
-_CLOCK = (datetime.time, datetime.timedelta, np.timedelta64)
+_CLOCK_TYPES = (datetime.time, datetime.timedelta, np.timedelta64)
 _FIRST_MOMENT, _END_OF_MOMENTS = FIRST_DAY * _DAY, (LAST_DAY + 1) * _DAY
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)", re.A | re.I)
 _DECIMAL = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.A)
@@ -107,7 +107,7 @@ def category_text(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, (datetime.date, np.datetime64)):
         return _moment_text(value)
-    if isinstance(value, _CLOCK):
+    if isinstance(value, _CLOCK_TYPES):
         value = _seconds_of(value)
     return number_text(value) if isinstance(value, (float, np.floating)) else str(value)
 
@@ -292,7 +292,7 @@ def number_of(value: Any) -> float:
         return float(text)
     if isinstance(value, (np.float16, np.float32)):
         return float(number_text(value))  # 0.1, as the workers read it
-    if isinstance(value, _CLOCK):
+    if isinstance(value, _CLOCK_TYPES):
         return _seconds_of(value)
     return float(value)
 
