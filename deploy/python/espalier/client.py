@@ -200,9 +200,9 @@ class Client:
         return Job(self._connection, self._submit_once(request), submitted_here=True)
 
     def _check(self, job: Mapping[str, Any]) -> None:
-        """Raises InvalidArgumentError if the coordinator rejects a training job for what it says,
-        whatever its files are. It asks with a relative path of rows, so that the coordinator reads
-        and starts nothing."""
+        """Raises InvalidArgumentError if the coordinator rejects a training job because of its
+        content, without a look at its files. The request has a relative path of rows, so that the
+        coordinator reads and starts nothing."""
         relative = dict(job, data=dict(job["data"], train="rows"))
         try:
             self._connection.call("Submit", api_pb2.SubmitRequest(

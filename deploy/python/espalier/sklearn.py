@@ -478,7 +478,7 @@ def _publish(bundle: str, output: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _FitResult(JobResult):
-    """A JobResult whose model is that of the fit."""
+    """A JobResult with the model of the fit."""
 
     _model: Optional[Model] = dataclasses.field(default=None, repr=False, compare=False)
 

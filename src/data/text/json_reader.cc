@@ -42,7 +42,7 @@ void AppendUtf8(uint32_t code, std::string* text) {
 }  // namespace
 
 bool JsonKeys::Add(std::string_view name, bool null, bool array) {
-  auto place = index_.find(name);
+  auto place = index_.find(std::string(name));
   if (place == index_.end()) {
     if (name.size() > spec::kTextMax || FindInvalidUtf8(name) != std::string_view::npos) {
       return true;
@@ -50,7 +50,7 @@ bool JsonKeys::Add(std::string_view name, bool null, bool array) {
     bytes_ += name.size();
     if (keys_.size() >= kColumnsMax || bytes_ > kNameBytesMax) return false;
     keys_.push_back({.name = std::string(name)});
-    place = index_.emplace(keys_.back().name, keys_.size() - 1).first;
+    place = index_.emplace(name, keys_.size() - 1).first;
   }
   Key& key = keys_[place->second];
   key.valued = key.valued || !null;

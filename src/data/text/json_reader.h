@@ -23,7 +23,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,9 +58,9 @@ class JsonKeys {
     std::string name;
     bool valued = false, array = false;
   };
-  std::deque<Key> keys_;
-  std::unordered_map<std::string_view, size_t> index_;  // by name, which keys_ owns
-  size_t bytes_ = 0;                                    // size of the names
+  std::vector<Key> keys_;
+  std::unordered_map<std::string, size_t> index_;  // by name
+  size_t bytes_ = 0;                               // size of the names
 };
 
 class JsonReader final : public RecordReader {
